@@ -1,0 +1,221 @@
+"""The encoder: texts in, one vector each out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twinvec.encoding import WHOLE, LongTexts, Row, RowMaker, join_windows, plan_jobs
+from twinvec.engine.batching import pad, plan_batches, plan_equal, plan_single
+from twinvec.engine.choose import Engine
+from twinvec.engine.settings import EngineSettings
+from twinvec.engine.streams import Streams
+from twinvec.errors import UnknownNameError
+from twinvec.model_folder import ModelFolder, Normalize
+from twinvec.model_saving import save_model
+from twinvec.progress import Progress
+from twinvec.text import Tokenizer, check_texts
+from twinvec.types import Array, OutputType, Vectors
+from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
+
+__all__ = ["Encoder", "Lengths"]
+
+TEXTS_PER_BLOCK = 8192  # what encode_iter holds at once
+DOCUMENT_PROMPTS = "document", "passage", "corpus"
+
+
+class Lengths(NamedTuple):
+    """Per text: how many tokens it has, special ones included, and whether the model reads only its beginning."""
+
+    n_tokens: NDArray[np.int64]
+    is_cut: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A sentence model, ready to run. Made by :func:`twinvec.load`.
+
+    Any number of threads may use one encoder at once, also after a fork; from asyncio, call it by
+    ``asyncio.to_thread``. It holds the weights once, however many streams run.
+    """
+
+    folder: ModelFolder
+    tokenizer: Tokenizer = field(repr=False)
+    engine: Engine = field(repr=False)
+    settings: EngineSettings
+    max_tokens: int
+    truncate_dim: int | None = None
+    _streams: Streams = field(repr=False, compare=False, kw_only=True)
+
+    @property
+    def width(self) -> int:
+        """Size of the vectors."""
+        return self.truncate_dim or self.engine.width
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The model's prompts by name."""
+        return dict(self.folder.prompts)
+
+    def encode(
+        self,
+        texts: str | Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        output: OutputType = "float32",
+        progress: bool | None = None,
+    ) -> Array:
+        """Embed texts: a list gives ``(len(texts), width)``, row ``i`` for text ``i``; one string ``(width,)``.
+
+        Args:
+            prompt: put before every text as it stands.
+            prompt_name: one of the model's own prompts instead; without either, its default prompt.
+            output: float32, or int8, uint8, binary, ubinary as in :func:`twinvec.quantize_vectors`.
+            progress: show a progress bar; by default on long work when standard error is a terminal.
+        """
+        if isinstance(texts, str):
+            return self.encode([texts], prompt=prompt, prompt_name=prompt_name, output=output, progress=False)[0]
+        checked = check_texts(texts)
+        cut = LongTexts(self.max_tokens)
+        vectors = self._vectors(checked, self._prompt(prompt, prompt_name), cut, progress=progress)
+        self._report(cut)
+        return quantize_vectors(vectors, output)
+
+    def encode_query(self, texts: str | Iterable[str], *, output: OutputType = "float32") -> Array:
+        """Embed texts that ask, with the model's prompt "query" where it has one. Shapes as in ``encode``."""
+        return self.encode(texts, prompt_name=self._first_prompt(("query",)), output=output)
+
+    def encode_document(self, texts: str | Iterable[str], *, output: OutputType = "float32") -> Array:
+        """Embed texts that answer, with the model's prompt "document" where it has one. Shapes as in ``encode``."""
+        return self.encode(texts, prompt_name=self._first_prompt(DOCUMENT_PROMPTS), output=output)
+
+    def encode_iter(
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        output: OutputType = "float32",
+    ) -> Iterator[Array]:
+        """Embed an iterable of any length in bounded memory, giving one ``(width,)`` per text, in order."""
+        prefix = self._prompt(prompt, prompt_name)
+        cut = LongTexts(self.max_tokens)
+        source = iter([texts] if isinstance(texts, str) else texts)
+        while block := list(islice(source, TEXTS_PER_BLOCK)):
+            yield from quantize_vectors(self._vectors(check_texts(block), prefix, cut, progress=False), output)
+        self._report(cut)
+
+    def encode_tokens(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
+        """The last layer's states of every text: a list of ``(tokens, width)``, special tokens included.
+
+        A text beyond the model's limit is cut, with a warning, also under ``long="chunk"``.
+        """
+        return [layers[-1] for layers in self.encode_layers(texts, prompt=prompt)]
+
+    def encode_layers(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
+        """All layers' states of every text: a list of ``(layers + 1, tokens, width)``, embedding layer first."""
+        checked = check_texts([texts] if isinstance(texts, str) else texts)
+        cut = LongTexts(self.max_tokens)
+        states: list[Vectors] = [np.empty(0, dtype=np.float32)] * len(checked)
+
+        def work(rows: list[Row]) -> None:
+            layers = self.engine.runtime.layers(pad([row.ids for row in rows]))
+            for place, row in enumerate(rows):
+                states[row.owner] = layers[:, place, : len(row.ids)].copy()
+
+        prefix = self._prompt(prompt, None)
+        long = "warn" if self.settings.long == "chunk" else self.settings.long
+        self._run([prefix + text for text in checked], RowMaker(self.tokenizer, self.max_tokens, long, cut), work)
+        if long == "warn":
+            cut.warn()
+        return states
+
+    @overload
+    def count_tokens(self, texts: str) -> int: ...
+    @overload
+    def count_tokens(self, texts: Iterable[str]) -> NDArray[np.int64]: ...
+    def count_tokens(self, texts: str | Iterable[str]) -> int | NDArray[np.int64]:
+        """Tokens of each whole text, special ones included: ``(len(texts),)``; one string gives a number."""
+        if isinstance(texts, str):
+            return int(self.lengths([texts]).n_tokens[0])
+        return self.lengths(texts).n_tokens
+
+    def lengths(self, texts: Iterable[str], *, prompt: str | None = None) -> Lengths:
+        """Count the tokens of each text, and say which texts the model does not read to the end."""
+        prefix = self._prompt(prompt, None)
+        ids = self.tokenizer.ids([prefix + text for text in check_texts(texts)])
+        counts = np.array([len(row) for row in ids], dtype=np.int64) + self.tokenizer.n_special
+        return Lengths(counts, counts > self.max_tokens)
+
+    def similarity(self, left: ArrayLike, right: ArrayLike) -> Vectors:
+        """Scores of all rows of ``left`` with all rows of ``right``, by the model's own measure: ``(n, m)``."""
+        return similarity(left, right, self.folder.similarity)
+
+    def similarity_pairwise(self, left: ArrayLike, right: ArrayLike) -> Vectors:
+        """Scores of row ``i`` of ``left`` with row ``i`` of ``right``, by the model's own measure: ``(n,)``."""
+        return similarity_pairwise(left, right, self.folder.similarity)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as a folder that Twinvec and sentence-transformers load. It must not exist yet."""
+        save_model(replace(self.folder, truncate_dim=self.truncate_dim, max_tokens=self.max_tokens), Path(folder))
+
+    def _vectors(self, texts: list[str], prefix: str, cut: LongTexts, *, progress: bool | None) -> Vectors:
+        vectors = np.zeros((len(texts), self.engine.width), dtype=np.float32)
+        parts: dict[int, list[tuple[int, int, Vectors]]] = defaultdict(list)
+        n_unpooled = 0
+        if prefix:
+            texts = [prefix + text for text in texts]
+            if not self.folder.pooling.include_prompt:
+                n_unpooled = len(self.tokenizer.prefix) + len(self.tokenizer.ids([prefix])[0])
+
+        def work(rows: list[Row]) -> None:
+            found = self.engine.runtime.vectors(pad([row.ids for row in rows], n_unpooled))
+            for row, vector in zip(rows, found, strict=True):
+                if row.place == WHOLE:
+                    vectors[row.owner] = vector
+                else:
+                    parts[row.owner].append((row.place, row.n_tokens, vector))
+            bar.advance(len(rows))
+
+        with Progress(len(texts), "embedding", shown=progress) as bar:
+            self._run(texts, RowMaker(self.tokenizer, self.max_tokens, self.settings.long, cut), work)
+        for owner, windows in parts.items():
+            joined = join_windows([(count, vector) for _, count, vector in sorted(windows, key=lambda part: part[0])])
+            vectors[owner] = unit_rows(joined) if isinstance(self.folder.modules[-1], Normalize) else joined
+        return vectors[:, : self.width]
+
+    def _run(self, texts: list[str], make: RowMaker, work: Callable[[list[Row]], None]) -> None:
+        plan = plan_batches if self.engine.precision == "float32" else plan_equal
+        jobs = plan_jobs(
+            texts,
+            make,
+            plan_single if self.settings.deterministic else plan,
+            budget=self.settings.tokens_per_batch,
+            n_streams=self._streams.n,
+        )
+        self._streams.run(jobs, work)
+
+    def _report(self, cut: LongTexts) -> None:
+        if self.settings.long == "warn":
+            cut.warn()
+
+    def _first_prompt(self, names: Iterable[str]) -> str | None:
+        return next((name for name in names if name in self.folder.prompts), None)
+
+    def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
+        if prompt is not None:
+            return prompt
+        name = self.folder.default_prompt if prompt_name is None else prompt_name
+        if name is None:
+            return ""
+        if name not in self.folder.prompts:
+            raise UnknownNameError("prompt", name, self.folder.prompts)
+        return self.folder.prompts[name]

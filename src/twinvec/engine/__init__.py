@@ -1,0 +1,1 @@
+"""The inference engine: a model folder to vectors, without torch."""

@@ -1,0 +1,64 @@
+"""Which runtime serves which settings on which machine."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from twinvec.engine.config import is_supported
+from twinvec.engine.model import Model, read_model
+from twinvec.engine.onnx_runtime import OnnxRuntime
+from twinvec.engine.openvino_runtime import OpenvinoRuntime, has_bfloat16
+from twinvec.engine.settings import EngineSettings
+from twinvec.engine.torch_runtime import TorchRuntime
+from twinvec.errors import InputError
+from twinvec.extras import is_installed
+from twinvec.model_folder import ModelFolder
+from twinvec.types import Precision, Runtime
+
+__all__ = ["Engine", "open_engine"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A runtime with a model in it, and what its callers must know of that model."""
+
+    runtime: Runtime
+    precision: Precision
+    width: int
+    n_vocabulary: int
+    n_positions: int | None
+
+
+def open_engine(folder: ModelFolder, settings: EngineSettings, *, trust_pickle: bool = False) -> Engine:
+    """Load a model into the runtime that fits it, the settings and this machine."""
+    if settings.runtime == "torch" or not is_supported(folder.config):
+        return _torch_engine(folder, settings, trust_pickle=trust_pickle)
+    model = read_model(folder, trust_pickle=trust_pickle)
+    runtime, precision = _graph_runtime(model, settings)
+    backbone = model.backbone
+    return Engine(runtime, precision, model.width, backbone.n_vocabulary, backbone.n_positions)
+
+
+def _torch_engine(folder: ModelFolder, settings: EngineSettings, *, trust_pickle: bool) -> Engine:
+    if settings.precision != "float32" or settings.runtime not in ("auto", "torch"):
+        raise InputError(
+            f"Models of type {folder.config.get('model_type')!r} run in torch and float32 only, not with "
+            f"runtime={settings.runtime!r} and precision={settings.precision!r}.",
+            hint="Leave both at their defaults.",
+        )
+    runtime = TorchRuntime(folder, device=settings.device, trust_pickle=trust_pickle)
+    return Engine(runtime, "float32", runtime.width, runtime.n_vocabulary, None)
+
+
+def _graph_runtime(model: Model, settings: EngineSettings) -> tuple[Runtime, Precision]:
+    precision = settings.precision
+    if precision == "bfloat16" and not has_bfloat16():
+        logger.warning("This CPU has no bfloat16 arithmetic; precision='bfloat16' computes in float32 here.")
+        precision = "float32"
+    wants_openvino = precision != "float32" if settings.runtime == "auto" else settings.runtime == "openvino"
+    if wants_openvino:
+        return OpenvinoRuntime(model, precision=precision, n_streams=settings.n_streams), precision
+    return OnnxRuntime(model, device=settings.device), precision

@@ -1,0 +1,128 @@
+"""A small builder of ONNX graphs whose weights stay outside.
+
+The graph names its weights; their arrays travel beside it, so that a runtime takes them as they lie in memory.
+Nothing is exported through torch, and no weight is copied into the graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from twinvec.types import Array
+
+__all__ = ["Graph", "GraphBuilder"]
+
+OPSET = 20  # the first with Gelu
+MICROSOFT = "com.microsoft"
+WEIGHTS_FILE = "weights.bin"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """An ONNX graph, and the arrays of its weights by name."""
+
+    proto: onnx.ModelProto
+    weights: dict[str, Array]
+
+    def write(self, folder: Path) -> Path:
+        """Write ``graph.onnx`` with its weights beside it, and give its path."""
+        offset = 0
+        places = {}
+        with (folder / WEIGHTS_FILE).open("wb") as handle:
+            for name, array in self.weights.items():
+                places[name] = offset, array.nbytes
+                handle.write(np.ascontiguousarray(array).data)
+                offset += array.nbytes
+                padding = -offset % 64  # runtimes map the file and want aligned tensors
+                handle.write(bytes(padding))
+                offset += padding
+        proto = onnx.ModelProto()
+        proto.CopyFrom(self.proto)
+        for tensor in proto.graph.initializer:
+            if tensor.name in places:
+                del tensor.external_data[:]
+                values = zip(("offset", "length"), places[tensor.name], strict=True)
+                for key, value in (("location", WEIGHTS_FILE), *values):
+                    tensor.external_data.add(key=key, value=str(value))
+        path = folder / "graph.onnx"
+        path.write_bytes(proto.SerializeToString())
+        return path
+
+
+class GraphBuilder:
+    """Collects nodes and weights. Every method that adds something gives back the name of its result."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: list[onnx.TensorProto] = []
+        self.weights: dict[str, Array] = {}
+        self.constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+
+    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:  # noqa: ANN401
+        """Add a node with one result."""
+        return self.add_many(operator, *inputs, n_outputs=1, domain=domain, **attributes)[0]
+
+    def add_many(
+        self,
+        operator: str,
+        *inputs: str,
+        n_outputs: int,
+        domain: str = "",
+        **attributes: Any,  # noqa: ANN401 - an ONNX attribute
+    ) -> list[str]:
+        """Add a node with several results."""
+        results = [f"{operator.lower()}_{len(self.nodes)}_{i}" for i in range(n_outputs)]
+        self.nodes.append(helper.make_node(operator, list(inputs), results, domain=domain, **attributes))
+        return results
+
+    def constant(self, value: object, dtype: type[np.generic] = np.float32) -> str:
+        """A small constant, inside the graph; equal ones are stored once."""
+        array = np.asarray(value, dtype=dtype)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self.constants:
+            self.constants[key] = f"constant_{len(self.constants)}"
+            self.initializers.append(numpy_helper.from_array(array, self.constants[key]))
+        return self.constants[key]
+
+    def axes(self, *values: int) -> str:
+        """A constant list of axes or sizes."""
+        return self.constant(values, np.int64)
+
+    def weight(self, name: str, array: Array) -> str:
+        """A weight, outside the graph; the same name again gives the same weight."""
+        if name not in self.weights:
+            array = np.ascontiguousarray(array)
+            self.weights[name] = array
+            tensor = TensorProto(
+                name=name,
+                data_type=helper.np_dtype_to_tensor_dtype(array.dtype),
+                dims=array.shape,
+                data_location=TensorProto.EXTERNAL,
+            )
+            tensor.external_data.add(key="location", value=WEIGHTS_FILE)
+            self.initializers.append(tensor)
+        return name
+
+    def build(
+        self, outputs: dict[str, tuple[str, list[str | int]]], inputs: list[str], *, states_width: int = 0
+    ) -> Graph:
+        """Close the graph. ``outputs`` gives for each output's name the result it shows, and its shape.
+
+        With ``states_width`` the graph also takes ``states``, ``(batch, tokens, states_width)``.
+        """
+        for name, (result, _) in outputs.items():
+            self.nodes.append(helper.make_node("Identity", [result], [name]))
+        infos = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs]
+        if states_width:
+            shape = ["batch", "tokens", states_width]
+            infos.append(helper.make_tensor_value_info("states", TensorProto.FLOAT, shape))
+        shown = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, (_, shape) in outputs.items()]
+        graph = helper.make_graph(self.nodes, "twinvec", infos, shown, self.initializers)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
+        return Graph(helper.make_model(graph, opset_imports=opsets, ir_version=9), self.weights)

@@ -1,0 +1,58 @@
+"""A model folder with its weights, ready to be turned into a graph for any runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from twinvec.engine.config import Backbone, read_backbone
+from twinvec.engine.graph import Graph, GraphBuilder
+from twinvec.engine.layers import LayerBuilder, Product, float_product
+from twinvec.engine.readout import add_readout, readout_width
+from twinvec.engine.weights import ReadWeights, backbone_weights, read_weights, weight_files
+from twinvec.model_folder import ModelFolder
+from twinvec.types import Vectors
+
+__all__ = ["Model", "build_readout", "read_model"]
+
+Shown = Literal["vectors", "layers"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Backbone, weights and readout of one folder. Holds views into the mapped files, not copies."""
+
+    folder: ModelFolder
+    backbone: Backbone
+    weights: Mapping[str, Vectors]
+    read: ReadWeights
+    width: int
+
+    def graph(self, shown: Shown = "vectors", product: Product = float_product) -> Graph:
+        """The ONNX graph that gives vectors, or the states of all layers."""
+        builder = GraphBuilder()
+        states = LayerBuilder(builder, self.backbone, self.weights, product).all_states()
+        if shown == "layers":
+            shape: list[str | int] = ["batch", "tokens", self.backbone.width]
+            return builder.build({f"layer_{i}": (name, shape) for i, name in enumerate(states)}, ["ids", "mask"])
+        vectors = add_readout(builder, states[-1], self.folder.modules, self.read)
+        return builder.build({"vectors": (vectors, ["batch", self.width])}, ["ids", "mask", "pool_mask"])
+
+
+def read_model(folder: ModelFolder, *, trust_pickle: bool = False) -> Model:
+    """Map a folder's weights into memory and check them against its config."""
+    backbone = read_backbone(folder.config)
+    read = partial(read_weights, trust_pickle=trust_pickle)
+    source = (weight_files(folder.backbone) or [folder.backbone])[0]
+    weights = backbone_weights(read(folder.backbone), backbone, source)
+    return Model(folder, backbone, weights, read, readout_width(folder.modules, backbone.width))
+
+
+def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:
+    """A graph of the readout alone: ``states`` of ``width`` in, vectors out."""
+    builder = GraphBuilder()
+    vectors = add_readout(builder, "states", folder.modules, read)
+    shape = ["batch", readout_width(folder.modules, width)]
+    return builder.build({"vectors": (vectors, shape)}, ["pool_mask"], states_width=width)

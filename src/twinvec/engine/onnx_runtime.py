@@ -1,0 +1,67 @@
+"""The core runtime: onnxruntime. One session of one thread, called from as many threads as there are streams.
+
+The session takes the weights as they lie in memory; streams share them.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from twinvec.engine.graph import Graph
+from twinvec.engine.layers import Product, float_product
+from twinvec.engine.model import Model, Shown
+from twinvec.errors import DeviceError
+from twinvec.types import Device, TokenBatch, Vectors
+
+__all__ = ["OnnxRuntime", "open_session"]
+
+PROVIDERS: dict[Device, str] = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+
+
+class OnnxRuntime:
+    """Runs a model's graph in onnxruntime."""
+
+    name = "onnxruntime"
+
+    def __init__(self, model: Model, *, device: Device = "cpu", product: Product = float_product) -> None:
+        self._model = model
+        self._device = device
+        self._product = product
+        self._lock = Lock()
+        self._sessions = {"vectors": self._open("vectors")}
+
+    def vectors(self, batch: TokenBatch) -> Vectors:
+        """Sentence vectors of one padded batch, ``(batch, width)``."""
+        feed = {"ids": batch.ids, "mask": batch.mask, "pool_mask": batch.pool_mask}
+        result: Vectors = self._sessions["vectors"].run(None, feed)[0]
+        return result
+
+    def layers(self, batch: TokenBatch) -> Vectors:
+        """States of all layers, ``(layers + 1, batch, tokens, width)``. The graph for it is built at first use."""
+        with self._lock:
+            if "layers" not in self._sessions:
+                self._sessions["layers"] = self._open("layers")
+        return np.stack(self._sessions["layers"].run(None, {"ids": batch.ids, "mask": batch.mask}))
+
+    def _open(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs
+        return open_session(self._model.graph(shown, self._product), self._device)
+
+
+def open_session(graph: Graph, device: Device = "cpu") -> Any:  # noqa: ANN401
+    """A session of one thread over a graph and the arrays beside it."""
+    provider = PROVIDERS[device]
+    if provider not in onnxruntime.get_available_providers():
+        raise DeviceError(
+            f"This onnxruntime cannot run on {device!r}.", hint="Install onnxruntime-gpu, or use device='cpu'."
+        )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in graph.weights.values()]
+    options.add_external_initializers(list(graph.weights), values)
+    return onnxruntime.InferenceSession(graph.proto.SerializeToString(), options, providers=[provider])

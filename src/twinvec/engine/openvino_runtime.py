@@ -1,0 +1,96 @@
+"""The faster runtime where the CPU has bfloat16 or int8 arithmetic: openvino (extra ``fast``).
+
+One compiled model, one stream per core; weights are held once. openvino keeps threads of its own, which do not
+survive a fork, so a child process compiles anew at its first batch.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from twinvec.engine.layers import Product, float_product
+from twinvec.engine.model import Model, Shown
+from twinvec.extras import require
+from twinvec.types import Precision, TokenBatch, Vectors
+
+__all__ = ["OpenvinoRuntime"]
+
+# Activations become int8 in groups of this many values of a token, each group with a scale of its own: the
+# smaller, the more faithful. Groups never cross a token, so other texts in the batch change nothing.
+GROUP_SIZE = 64
+
+
+class OpenvinoRuntime:
+    """Runs a model's graph in openvino."""
+
+    name = "openvino"
+
+    def __init__(
+        self, model: Model, *, precision: Precision, n_streams: int, product: Product = float_product
+    ) -> None:
+        self._openvino = require("openvino", extra="fast", feature="runtime='openvino'")
+        self._model = model
+        self._properties = properties(precision, n_streams)
+        self._n_streams = n_streams
+        self._product = product
+        self._lock = Lock()
+        self._requests: dict[tuple[int, Shown], SimpleQueue[Any]] = {}
+        self._ready("vectors")
+
+    def vectors(self, batch: TokenBatch) -> Vectors:
+        """Sentence vectors of one padded batch, ``(batch, width)``."""
+        feed = {"ids": batch.ids, "mask": batch.mask, "pool_mask": batch.pool_mask}
+        return self._infer("vectors", feed)[0]
+
+    def layers(self, batch: TokenBatch) -> Vectors:
+        """States of all layers, ``(layers + 1, batch, tokens, width)``. Compiled at first use."""
+        return np.stack(self._infer("layers", {"ids": batch.ids, "mask": batch.mask}))
+
+    def _infer(self, shown: Shown, feed: dict[str, Any]) -> list[Vectors]:
+        requests = self._ready(shown)
+        request = requests.get()
+        try:
+            results = request.infer(feed)
+            return [np.array(results[i], dtype=np.float32) for i in range(len(results))]
+        finally:
+            requests.put(request)
+
+    def _ready(self, shown: Shown) -> SimpleQueue[Any]:
+        key = os.getpid(), shown
+        with self._lock:
+            if key not in self._requests:
+                compiled = self._compile(shown)
+                queue: SimpleQueue[Any] = SimpleQueue()
+                for _ in range(self._n_streams):
+                    queue.put(compiled.create_infer_request())
+                self._requests[key] = queue
+            return self._requests[key]
+
+    def _compile(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs
+        core = self._openvino.Core()
+        with TemporaryDirectory() as folder:
+            path = self._model.graph(shown, self._product).write(Path(folder))
+            return core.compile_model(core.read_model(path), "CPU", self._properties)
+
+
+def properties(precision: Precision, n_streams: int) -> dict[str, Any]:
+    """openvino's settings for a precision."""
+    return {
+        "NUM_STREAMS": n_streams,
+        "INFERENCE_NUM_THREADS": n_streams,
+        "INFERENCE_PRECISION_HINT": "f32" if precision == "float32" else "bf16",
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": GROUP_SIZE if precision == "int8" else 0,
+    }
+
+
+def has_bfloat16() -> bool:
+    """Whether openvino finds bfloat16 arithmetic in this CPU."""
+    openvino = require("openvino", extra="fast", feature="precision='bfloat16'")
+    return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")

@@ -1,0 +1,182 @@
+"""What turns the last layer's states into one vector, as ONNX nodes: pooling, Dense, LayerNorm, Normalize.
+
+It stands inside the graph, so that only vectors leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from pathlib import Path
+
+import numpy as np
+
+from twinvec.engine.graph import GraphBuilder
+from twinvec.engine.weights import ReadWeights, Weights, check_array
+from twinvec.errors import ModelFolderError, UnknownNameError, WeightsError
+from twinvec.model_folder import Dense, LayerNorm, Module, Normalize, Pooling
+from twinvec.types import Vectors
+
+__all__ = ["add_readout", "readout_width"]
+
+LOWEST = float(np.finfo(np.float32).min)
+
+
+def _mask(graph: GraphBuilder) -> str:
+    return graph.add("Cast", "pool_mask", to=1)
+
+
+def _positions(graph: GraphBuilder) -> str:
+    """1, 2, 3 ... for the tokens, as float."""
+    count = graph.add("Squeeze", graph.add("Shape", "pool_mask", start=1, end=2))
+    one = graph.constant(1, np.int64)
+    return graph.add("Cast", graph.add("Range", one, graph.add("Add", count, one), one), to=1)
+
+
+def _weighted_sum(graph: GraphBuilder, states: str, weights: str) -> str:
+    """``(batch, tokens)`` weights times ``(batch, tokens, width)`` states: ``(batch, width)``."""
+    row = graph.add("Unsqueeze", weights, graph.axes(1))
+    return graph.add("Squeeze", graph.add("MatMul", row, states), graph.axes(1))
+
+
+def _total(graph: GraphBuilder, weights: str) -> str:
+    total = graph.add("ReduceSum", weights, graph.axes(1), keepdims=1)
+    return graph.add("Max", total, graph.constant(1.0))  # at least one token, also for a text of prompt only
+
+
+def _mean(graph: GraphBuilder, states: str) -> str:
+    mask = _mask(graph)
+    return graph.add("Div", _weighted_sum(graph, states, mask), _total(graph, mask))
+
+
+def _mean_sqrt(graph: GraphBuilder, states: str) -> str:
+    mask = _mask(graph)
+    return graph.add("Div", _weighted_sum(graph, states, mask), graph.add("Sqrt", _total(graph, mask)))
+
+
+def _weighted_mean(graph: GraphBuilder, states: str) -> str:
+    weights = graph.add("Mul", _mask(graph), _positions(graph))
+    return graph.add("Div", _weighted_sum(graph, states, weights), _total(graph, weights))
+
+
+def _max(graph: GraphBuilder, states: str) -> str:
+    is_real = graph.add("Unsqueeze", graph.add("Cast", "pool_mask", to=9), graph.axes(2))
+    return graph.add(
+        "ReduceMax", graph.add("Where", is_real, states, graph.constant(LOWEST)), graph.axes(1), keepdims=0
+    )
+
+
+def _chosen(graph: GraphBuilder, states: str, order: str) -> str:
+    """The state of the token that comes highest in ``order``, ``(batch, tokens)``."""
+    place = graph.add("Add", graph.add("ArgMax", order, axis=1, keepdims=1), graph.constant(1, np.int64))
+    is_it = graph.add("Equal", graph.add("Cast", place, to=1), _positions(graph))
+    return _weighted_sum(graph, states, graph.add("Cast", is_it, to=1))
+
+
+def _first(graph: GraphBuilder, states: str) -> str:
+    return _chosen(graph, states, _mask(graph))
+
+
+def _last(graph: GraphBuilder, states: str) -> str:
+    return _chosen(graph, states, graph.add("Mul", _mask(graph), _positions(graph)))
+
+
+POOLERS: dict[str, Callable[[GraphBuilder, str], str]] = {
+    "cls": _first,
+    "max": _max,
+    "mean": _mean,
+    "mean_sqrt_len_tokens": _mean_sqrt,
+    "weightedmean": _weighted_mean,
+    "lasttoken": _last,
+}
+
+# Names of torch's classes.
+ACTIVATIONS: dict[str, Callable[[GraphBuilder, str], str]] = {
+    "Identity": lambda graph, values: values,
+    "Tanh": lambda graph, values: graph.add("Tanh", values),
+    "ReLU": lambda graph, values: graph.add("Relu", values),
+    "Sigmoid": lambda graph, values: graph.add("Sigmoid", values),
+    "GELU": lambda graph, values: graph.add("Gelu", values),
+}
+
+
+@singledispatch
+def add_module(module: Module, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+    """Add one module of the readout; ``read`` gives the weights of a folder."""
+    raise TypeError(f"no rule for {module!r}")
+
+
+@add_module.register
+def _(module: Pooling, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+    pooled = [POOLERS[mode](graph, values) for mode in module.modes]
+    return pooled[0] if len(pooled) == 1 else graph.add("Concat", *pooled, axis=-1)
+
+
+@add_module.register
+def _(module: Dense, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+    if module.activation not in ACTIVATIONS:
+        raise UnknownNameError(f"activation in {module.folder}:", module.activation, ACTIVATIONS)
+    weight, bias = dense_weights(module, read)
+    product = graph.add("MatMul", values, graph.weight(f"{module.folder.name}.matrix", weight.T))
+    if bias is not None:
+        product = graph.add("Add", product, graph.weight(f"{module.folder.name}.bias", bias))
+    return ACTIVATIONS[module.activation](graph, product)
+
+
+@add_module.register
+def _(module: LayerNorm, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+    scale, shift = norm_weights(module, read)
+    name = module.folder.name
+    weights = graph.weight(f"{name}.weight", scale), graph.weight(f"{name}.bias", shift)
+    return graph.add("LayerNormalization", values, *weights, axis=-1, epsilon=1e-5)
+
+
+@add_module.register
+def _(module: Normalize, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+    squares = graph.add("ReduceSum", graph.add("Mul", values, values), graph.axes(1), keepdims=1)
+    return graph.add("Div", values, graph.add("Max", graph.add("Sqrt", squares), graph.constant(1e-12)))
+
+
+def add_readout(graph: GraphBuilder, states: str, modules: tuple[Module, ...], read: ReadWeights) -> str:
+    """Add all modules in turn; the last one's result is the vector, ``(batch, readout width)``."""
+    for module in modules:
+        states = add_module(module, graph, states, read)
+    return states
+
+
+def readout_width(modules: tuple[Module, ...], width: int) -> int:
+    """Width of the vector that the modules make of states of ``width``."""
+    for module in modules:
+        if isinstance(module, Pooling):
+            width *= len(module.modes)
+        elif isinstance(module, (Dense, LayerNorm)):
+            wanted = module.n_in if isinstance(module, Dense) else module.width
+            if wanted != width:
+                raise ModelFolderError(f"{module.folder} reads vectors of width {wanted}, but is given {width}.")
+            width = module.n_out if isinstance(module, Dense) else width
+    return width
+
+
+def dense_weights(module: Dense, read: ReadWeights) -> tuple[Vectors, Vectors | None]:
+    """Matrix ``(out, in)`` and bias ``(out,)`` of a Dense module."""
+    shapes: dict[str, tuple[int, ...]] = {"linear.weight": (module.n_out, module.n_in)}
+    if module.has_bias:
+        shapes["linear.bias"] = (module.n_out,)
+    found = _named(read(module.folder), module.folder, shapes)
+    return found["linear.weight"], found.get("linear.bias")
+
+
+def norm_weights(module: LayerNorm, read: ReadWeights) -> tuple[Vectors, Vectors]:
+    """Scale and shift, each ``(width,)``, of a LayerNorm module."""
+    found = _named(read(module.folder), module.folder, {"norm.weight": (module.width,), "norm.bias": (module.width,)})
+    return found["norm.weight"], found["norm.bias"]
+
+
+def _named(weights: Weights, folder: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, Vectors]:
+    found = {}
+    for name, shape in shapes.items():
+        if name not in weights:
+            raise WeightsError(f"{folder} lacks the parameter {name}.", hint="Fetch the model again.")
+        found[name] = np.asarray(weights[name], dtype=np.float32)
+        check_array(found[name], shape, f"{folder}: {name}")
+    return found

@@ -1,0 +1,57 @@
+"""Runs batches on several streams: one thread per core, each taking the next batch as it comes free.
+
+Threads live for one call only, so nothing is left behind that a fork could break.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from threading import BoundedSemaphore, Lock, Thread
+from typing import TypeVar
+
+__all__ = ["Streams"]
+
+Job = TypeVar("Job")
+
+
+class Streams:
+    """At most ``n`` batches run at once, however many threads call."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._free = os.getpid(), BoundedSemaphore(n)
+
+    def _slots(self) -> BoundedSemaphore:
+        """The places of this process: a child must not wait for its parent's threads."""
+        process, slots = self._free
+        if process != os.getpid():
+            slots = BoundedSemaphore(self.n)
+            self._free = os.getpid(), slots
+        return slots
+
+    def run(self, jobs: Iterator[Job], work: Callable[[Job], None]) -> None:
+        """Do ``work`` for every job; the jobs are drawn by one thread at a time. The first error is raised here."""
+        draw, slots = Lock(), self._slots()
+        errors: list[BaseException] = []
+
+        def drain() -> None:
+            try:
+                while not errors:
+                    with draw:
+                        job = next(jobs, None)
+                    if job is None:
+                        return
+                    with slots:
+                        work(job)
+            except BaseException as error:  # handed to the caller's thread below
+                errors.append(error)
+
+        helpers = [Thread(target=drain, daemon=True) for _ in range(self.n - 1)]
+        for helper in helpers:
+            helper.start()
+        drain()  # the caller's thread works too: a single batch needs no other
+        for helper in helpers:
+            helper.join()
+        if errors:
+            raise errors[0]

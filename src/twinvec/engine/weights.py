@@ -1,0 +1,175 @@
+"""Weights from safetensors: mapped into memory, not copied, and refused when anything is wrong with them.
+
+A pickle (``pytorch_model.bin``) can run code when it is loaded, so it is read only when the user says so.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from twinvec.engine.config import Backbone
+from twinvec.engine.renames import canonical_name
+from twinvec.errors import WeightsError
+from twinvec.extras import require
+from twinvec.files import read_json
+from twinvec.types import Array, Vectors
+
+__all__ = ["ReadWeights", "Weights", "backbone_weights", "check_array", "read_weights", "weight_files"]
+
+Weights = dict[str, Array]
+ReadWeights = Callable[[Path], Weights]
+DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "BF16": np.uint16, "I64": np.int64}
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files that hold a folder's weights, safetensors before pickles; empty if there are none."""
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        return [folder / name for name in sorted(set(read_json(index).get("weight_map", {}).values()))]
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        if (folder / name).is_file():
+            return [folder / name]
+    return []
+
+
+def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
+    """All tensors of a folder by name; float16 and bfloat16 ones become float32 when first used."""
+    files = weight_files(folder)
+    if not files:
+        raise WeightsError(f"{folder} holds no weights (model.safetensors).", hint="Fetch the model again.")
+    weights: Weights = {}
+    for file in files:
+        if file.suffix == ".safetensors":
+            weights.update(_map_safetensors(file))
+        else:
+            weights.update(_read_pickle(file, trust=trust_pickle))
+    return weights
+
+
+def _map_safetensors(file: Path) -> Weights:
+    """Views into the mapped file: only what is used is ever read from the disk."""
+    if not file.is_file():
+        raise WeightsError(f"{file} is missing, although the index names it.", hint="Fetch the model again.")
+    try:
+        with safe_open(file, framework="numpy"):  # checks the header, and that the data are all there
+            pass
+    except SafetensorError as error:
+        raise WeightsError(f"{file} is no whole safetensors file: {error}.", hint="Fetch the model again.") from error
+    with file.open("rb") as handle:
+        (n_header,) = struct.unpack("<Q", handle.read(8))
+        header = json.loads(handle.read(n_header))
+    header.pop("__metadata__", None)
+    data = np.memmap(file, dtype=np.uint8, mode="r")[8 + n_header :]
+    return {name: _view(data, tensor, name, file) for name, tensor in header.items()}
+
+
+def _view(data: Array, tensor: Mapping[str, object], name: str, file: Path) -> Array:
+    kind = str(tensor["dtype"])
+    if kind not in DTYPES:
+        raise WeightsError(f"{file}: {name} has the type {kind}.", hint=f"Known types: {', '.join(DTYPES)}.")
+    begin, end = tensor["data_offsets"]  # type: ignore[misc]
+    array = np.asarray(data[begin:end]).view(DTYPES[kind]).reshape(tensor["shape"])  # type: ignore[arg-type]
+    if kind == "BF16":  # the upper half of a float32
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array
+
+
+def _read_pickle(file: Path, *, trust: bool) -> Weights:
+    if not trust:
+        raise WeightsError(
+            f"{file} is a pickle, which can run code when it is loaded.",
+            hint="Prefer a model with model.safetensors; or, if you trust its origin, load it with trust_pickle=True.",
+        )
+    torch = require("torch", extra="train", feature="Reading pytorch_model.bin")
+    try:
+        tensors = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a bad file
+        raise WeightsError(f"{file} cannot be read: {error!s:.200}", hint="Fetch the model again.") from error
+    return {name: tensor.float().numpy() for name, tensor in tensors.items() if tensor.is_floating_point()}
+
+
+def backbone_weights(weights: Mapping[str, Array], backbone: Backbone, source: Path) -> dict[str, Vectors]:
+    """The parameters of a backbone under our names, all there, of the right shape, finite, float32."""
+    per_group = len(backbone.blocks[0])
+    renamed = {canonical_name(name, backbone.family, blocks_per_group=per_group): name for name in weights}
+    shapes = expected_shapes(backbone)
+    _check_names(renamed, shapes, source)
+    chosen = {}
+    for name, shape in shapes.items():
+        array = np.asarray(weights[renamed[name]], dtype=np.float32)
+        check_array(array, shape, f"{source}: {renamed[name]}")
+        chosen[name] = array
+    return chosen
+
+
+def _check_names(found: Iterable[str], shapes: Mapping[str, tuple[int, ...]], source: Path) -> None:
+    """Refuse a checkpoint that would leave any parameter unset."""
+    found = set(found)
+    missing = sorted(name for name in shapes if name not in found)
+    if missing:
+        shown = ", ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
+        raise WeightsError(
+            f"{source} lacks {len(missing)} parameters: {shown}.",
+            hint="Check that its config.json names the same architecture and sizes.",
+        )
+
+
+def check_array(array: Vectors, shape: tuple[int, ...], name: str) -> None:
+    """Refuse a parameter of another shape than the config says, or one that is not finite."""
+    if array.shape != shape:
+        raise WeightsError(
+            f"{name} has the shape {array.shape}, but the config asks for {shape}.",
+            hint="Config and weights do not belong together; fetch the model again.",
+        )
+    if not np.isfinite(array.sum(dtype=np.float64)):
+        raise WeightsError(
+            f"{name} holds NaN or infinite values.", hint="The model is damaged or its training diverged."
+        )
+
+
+def expected_shapes(backbone: Backbone) -> dict[str, tuple[int, ...]]:
+    """Name and shape of every parameter that the config calls for."""
+    width, narrow, inner = backbone.width, backbone.embedding_width, backbone.n_inner
+    shapes: dict[str, tuple[int, ...]] = {"embeddings.word.weight": (backbone.n_vocabulary, narrow)}
+    if backbone.rotary is None:
+        shapes["embeddings.position.weight"] = (backbone.n_positions + backbone.position_offset, narrow)
+    if backbone.n_types:
+        shapes["embeddings.type.weight"] = (backbone.n_types, narrow)
+    if backbone.n_relative:
+        shapes["relative.weight"] = (backbone.n_relative, backbone.n_heads)
+    if narrow != width or backbone.family == "albert":
+        shapes |= {"embeddings.projection.weight": (width, narrow), "embeddings.projection.bias": (width,)}
+    if backbone.rotary is not None:
+        return shapes | _modern_shapes(backbone)
+    shapes |= {"embeddings.norm.weight": (narrow,), "embeddings.norm.bias": (narrow,)}
+    linear = {name: (width, width) for name in ("query", "key", "value", "out")}
+    linear |= {"inner": (inner, width), "outer": (width, inner)}
+    for block in range(backbone.n_blocks):
+        for name, (n_out, n_in) in linear.items():
+            shapes[f"blocks.{block}.{name}.weight"] = (n_out, n_in)
+            shapes[f"blocks.{block}.{name}.bias"] = (n_out,)
+        for norm in ("attention_norm", "inner_norm"):
+            shapes[f"blocks.{block}.{norm}.weight"] = shapes[f"blocks.{block}.{norm}.bias"] = (width,)
+    return shapes
+
+
+def _modern_shapes(backbone: Backbone) -> dict[str, tuple[int, ...]]:
+    width, inner = backbone.width, backbone.n_inner
+    shapes: dict[str, tuple[int, ...]] = {"embeddings.norm.weight": (width,), "final_norm.weight": (width,)}
+    for block in range(backbone.n_blocks):
+        shapes |= {
+            f"blocks.{block}.qkv.weight": (3 * width, width),
+            f"blocks.{block}.out.weight": (width, width),
+            f"blocks.{block}.inner.weight": (2 * inner, width),
+            f"blocks.{block}.outer.weight": (width, inner),
+            f"blocks.{block}.inner_norm.weight": (width,),
+        }
+        if block:  # the first layer reads the normed embeddings as they are
+            shapes[f"blocks.{block}.attention_norm.weight"] = (width,)
+    return shapes

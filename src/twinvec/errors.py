@@ -1,0 +1,76 @@
+"""Every error that Twinvec raises on purpose.
+
+TwinvecError                      catches them all
+├── InputError        ValueError  a text, an option or a file that the user gave
+├── UnknownNameError  LookupError a name that is not among the known ones
+├── ModelFolderError  ValueError  a model folder that cannot be read as one
+│   └── WeightsError  ValueError  weights that are missing, corrupt, or not those of the config
+├── ModelNotFoundError LookupError no such folder, and no such model in the cache or on the hub
+├── TextTooLongError  ValueError  a text beyond the model's limit, with ``long="error"``
+├── DeviceError       RuntimeError a device, precision or runtime that this machine does not have
+└── MissingExtraError ImportError  an optional package is not installed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "DeviceError",
+    "InputError",
+    "MissingExtraError",
+    "ModelFolderError",
+    "ModelNotFoundError",
+    "TextTooLongError",
+    "TwinvecError",
+    "UnknownNameError",
+    "WeightsError",
+]
+
+
+class TwinvecError(Exception):
+    """Base class: ``except TwinvecError`` catches all that Twinvec raises on purpose."""
+
+    def __init__(self, problem: str, *, hint: str = "") -> None:
+        super().__init__(f"{problem} {hint}".strip())
+        self.problem = problem
+        self.hint = hint
+
+
+class InputError(TwinvecError, ValueError):
+    """Something the user gave (a text, an option, a file) is not usable."""
+
+
+class UnknownNameError(TwinvecError, LookupError):
+    """A name is not among the known ones; says which are, and which is nearest."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        choices = sorted(known)
+        close = get_close_matches(str(name), choices, n=1)
+        guess = f"Did you mean {close[0]!r}? " if close else ""
+        super().__init__(f"Unknown {kind} {name!r}.", hint=f"{guess}Choose from: {', '.join(choices)}.")
+
+
+class ModelFolderError(TwinvecError, ValueError):
+    """A folder cannot be read as a model."""
+
+
+class WeightsError(ModelFolderError):
+    """Weights are missing, truncated, corrupt, or do not belong to the config."""
+
+
+class ModelNotFoundError(TwinvecError, LookupError):
+    """No folder of that name, and no model of that name in the cache or on the hub."""
+
+
+class TextTooLongError(TwinvecError, ValueError):
+    """A text has more tokens than the model reads, and ``long="error"`` was asked for."""
+
+
+class DeviceError(TwinvecError, RuntimeError):
+    """This machine lacks the device, precision or runtime that was asked for."""
+
+
+class MissingExtraError(TwinvecError, ImportError):
+    """An optional package is not installed."""

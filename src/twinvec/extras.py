@@ -1,0 +1,32 @@
+"""The one gate for optional packages."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from twinvec.errors import MissingExtraError
+
+__all__ = ["is_installed", "require"]
+
+
+def require(module: str, *, extra: str, feature: str) -> ModuleType:
+    """Import an optional package, or say which extra brings it.
+
+    >>> require("json", extra="fast", feature="A test").__name__
+    'json'
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise  # the package is there, but broken inside: do not hide that
+        raise MissingExtraError(
+            f"{feature} needs the package {module!r}.", hint=f"Install it with: pip install 'twinvec[{extra}]'"
+        ) from error
+
+
+def is_installed(module: str) -> bool:
+    """Whether a package could be imported, without importing it."""
+    return find_spec(module) is not None

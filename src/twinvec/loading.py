@@ -1,0 +1,91 @@
+"""From a name to an encoder."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from twinvec.encoder import Encoder
+from twinvec.engine.choose import Engine, open_engine
+from twinvec.engine.settings import EngineSettings
+from twinvec.engine.streams import Streams
+from twinvec.errors import InputError, ModelFolderError
+from twinvec.hub import find_model
+from twinvec.model_folder import ModelFolder, read_model_folder
+from twinvec.text import Tokenizer, load_tokenizer
+from twinvec.types import Device, LongPolicy, Precision, RuntimeName
+
+__all__ = ["load"]
+
+logger = logging.getLogger(__name__)
+
+NO_SENTENCE_MODEL = (
+    "%s is no sentence model: it has no modules.json. Mean pooling is used, and its vectors are likely poor until it "
+    "is trained on pairs."
+)
+
+
+def load(
+    name_or_folder: str | os.PathLike[str],
+    *,
+    precision: Precision = "float32",
+    threads: int | None = None,
+    device: Device = "cpu",
+    runtime: RuntimeName = "auto",
+    deterministic: bool = False,
+    long: LongPolicy = "warn",
+    truncate_dim: int | None = None,
+    trust_pickle: bool = False,
+    revision: str | None = None,
+    offline: bool = False,
+) -> Encoder:
+    """Load a sentence model from a folder, the hub's cache, or the hub; a network is asked last.
+
+    Args:
+        precision: float32 (exact), bfloat16 or int8 (faster where the CPU has the arithmetic; docs/precision.md).
+        threads: batches that run at once; by default one per core.
+        device: cpu, or cuda where onnxruntime or torch has it.
+        runtime: onnxruntime, openvino or torch; by default the best one for the model and the precision.
+        deterministic: the same text gives the same bits whatever the other texts, their order or the threads.
+        long: what happens to texts beyond the model's limit: warn (and cut), error, cut, or chunk (read all).
+        truncate_dim: keep this many of the vector's first values (for models trained so).
+        trust_pickle: also read weights stored as a pickle, which can run code.
+        revision: a hub model's branch, tag or commit.
+        offline: never ask the network.
+    """
+    settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
+    folder = read_model_folder(find_model(name_or_folder, revision=revision, offline=offline))
+    tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
+    engine = open_engine(folder, settings, trust_pickle=trust_pickle)
+    if not folder.is_sentence_model:
+        logger.warning(NO_SENTENCE_MODEL, folder.path)
+    return Encoder(
+        folder=folder,
+        tokenizer=tokenizer,
+        engine=engine,
+        settings=settings,
+        max_tokens=_max_tokens(folder, tokenizer, engine),
+        truncate_dim=_truncate_dim(folder, engine, truncate_dim),
+        _streams=Streams(settings.n_streams),
+    )
+
+
+def _max_tokens(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> int:
+    if tokenizer.n_vocabulary > engine.n_vocabulary:
+        raise ModelFolderError(
+            f"The tokenizer of {folder.path} knows {tokenizer.n_vocabulary} tokens, but the model has vectors for "
+            f"{engine.n_vocabulary}.",
+            hint="Tokenizer and weights do not belong together; fetch the model again.",
+        )
+    limits = [limit for limit in (folder.max_tokens, engine.n_positions) if limit]
+    limit = min(limits, default=512)
+    if limit <= tokenizer.n_special:
+        raise ModelFolderError(f"{folder.path} reads {limit} tokens, which leaves no room for a text.")
+    return limit
+
+
+def _truncate_dim(folder: ModelFolder, engine: Engine, asked: int | None) -> int | None:
+    wanted = folder.truncate_dim if asked is None else asked
+    if wanted is not None and not 1 <= wanted <= engine.width:
+        raise InputError(f"truncate_dim must be 1 to {engine.width} for this model, got {wanted}.")
+    return wanted

@@ -1,0 +1,213 @@
+"""Model folders in the sentence-transformers layout, as data. Reads both generations, writes the old one.
+
+A folder says which backbone it holds (``config.json``), which modules turn its states into a vector
+(``modules.json``), and how texts are prepared (prompts, length, case). No weight is read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from twinvec.errors import ModelFolderError, UnknownNameError
+from twinvec.files import read_any_json, read_json
+from twinvec.vectors import SIMILARITIES
+
+__all__ = ["Dense", "LayerNorm", "ModelFolder", "Module", "Normalize", "Pooling", "read_model_folder"]
+
+# Old key of 1_Pooling/config.json -> the mode's name, in the order in which the old format joins them.
+POOLING_KEYS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+POOLING_MODES = tuple(POOLING_KEYS.values())
+
+# The length file took the architecture's name in early releases.
+LENGTH_FILES = "sentence_bert_config.json", "sentence_*_config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Pooling:
+    """Token states to one vector; several modes are joined in their order."""
+
+    modes: tuple[str, ...] = ("mean",)
+    include_prompt: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A linear layer on the vector, with an activation named as torch names its class."""
+
+    folder: Path
+    n_in: int
+    n_out: int
+    has_bias: bool
+    activation: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNorm:
+    """Layer normalisation of the vector, with learned scale and shift."""
+
+    folder: Path
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Normalize:
+    """Scale the vector to length 1."""
+
+
+Module = Pooling | Dense | LayerNorm | Normalize
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """What a model folder says, checked."""
+
+    path: Path
+    backbone: Path
+    config: dict[str, Any] = field(repr=False)
+    modules: tuple[Module, ...] = (Pooling(),)
+    is_sentence_model: bool = True
+    max_tokens: int | None = None
+    lower_case: bool = False
+    prompts: dict[str, str] = field(default_factory=dict)
+    default_prompt: str | None = None
+    similarity: str = "cosine"
+    truncate_dim: int | None = None
+
+    @property
+    def pooling(self) -> Pooling:
+        """The pooling module."""
+        return next(module for module in self.modules if isinstance(module, Pooling))
+
+
+def read_model_folder(path: Path) -> ModelFolder:
+    """Read a sentence-transformers folder, or a plain Hugging Face folder (then with mean pooling)."""
+    listed = read_any_json(path / "modules.json")
+    if listed is None:
+        return _plain(path)
+    if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed) or not listed:
+        raise ModelFolderError(f"{path / 'modules.json'} must be a list of modules.", hint="Fetch the model again.")
+    kinds = [str(row.get("type", "")).rsplit(".", 1)[-1] for row in listed]
+    if kinds[0] != "Transformer":
+        raise ModelFolderError(
+            f"The first module of {path} is {kinds[0]!r}.", hint="Only models that start with a Transformer load."
+        )
+    folders = [_inside(path, str(row.get("path", ""))) for row in listed]
+    modules = tuple(
+        _module(kind, folder) for kind, folder in zip(kinds[1:], folders[1:], strict=True) if kind not in IGNORED
+    )
+    if sum(isinstance(module, Pooling) for module in modules) != 1 or not isinstance(modules[0], Pooling):
+        raise ModelFolderError(f"{path} must have exactly one Pooling module, right after its Transformer.")
+    return _described(path, folders[0], modules)
+
+
+def _plain(path: Path) -> ModelFolder:
+    if not (path / "config.json").is_file():
+        raise ModelFolderError(
+            f"{path} holds neither modules.json nor config.json.", hint="Give the folder of a saved model."
+        )
+    return ModelFolder(
+        path=path,
+        backbone=path,
+        config=read_json(path / "config.json"),
+        is_sentence_model=False,
+        max_tokens=_tokenizer_limit(path),
+    )
+
+
+def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> ModelFolder:
+    config = read_json(backbone / "config.json")
+    if not config:
+        raise ModelFolderError(f"{backbone / 'config.json'} is missing.", hint="Fetch the model again.")
+    limits = next((read_json(file) for pattern in LENGTH_FILES for file in sorted(backbone.glob(pattern))), {})
+    settings = read_json(path / "config_sentence_transformers.json")
+    prompts = {str(name): str(text) for name, text in (settings.get("prompts") or {}).items()}
+    default_prompt = settings.get("default_prompt_name")
+    if default_prompt is not None and default_prompt not in prompts:
+        raise ModelFolderError(f"{path}: the default prompt {default_prompt!r} is not among its prompts {prompts}.")
+    similarity = settings.get("similarity_fn_name") or "cosine"
+    if similarity not in SIMILARITIES:
+        raise UnknownNameError("similarity in config_sentence_transformers.json", similarity, SIMILARITIES)
+    return ModelFolder(
+        path=path,
+        backbone=backbone,
+        config=config,
+        modules=modules,
+        max_tokens=limits.get("max_seq_length") or _tokenizer_limit(backbone),
+        lower_case=bool(limits.get("do_lower_case", False)),
+        prompts=prompts,
+        default_prompt=default_prompt,
+        similarity=similarity,
+        truncate_dim=settings.get("truncate_dim"),
+    )
+
+
+def _tokenizer_limit(folder: Path) -> int | None:
+    limit = read_json(folder / "tokenizer_config.json").get("model_max_length")
+    return int(limit) if isinstance(limit, (int, float)) and limit < 1e9 else None
+
+
+def _inside(root: Path, relative: str) -> Path:
+    folder = (root / relative).resolve()
+    if not folder.is_relative_to(root.resolve()):
+        raise ModelFolderError(
+            f"{root / 'modules.json'} names the path {relative!r}, which leaves the folder.",
+            hint="Do not load this model unless you trust it; correct the path by hand.",
+        )
+    return root / relative if relative else root
+
+
+def _pooling(folder: Path) -> Pooling:
+    config = read_json(folder / "config.json")
+    named = config.get("pooling_mode")
+    if named is None:
+        modes = tuple(mode for key, mode in POOLING_KEYS.items() if config.get(key))
+    else:
+        modes = (named,) if isinstance(named, str) else tuple(named)
+    for mode in modes:
+        if mode not in POOLING_MODES:
+            raise UnknownNameError(f"pooling mode in {folder / 'config.json'}:", mode, POOLING_MODES)
+    if not modes:
+        raise ModelFolderError(f"{folder / 'config.json'} names no pooling mode.", hint="Fetch the model again.")
+    return Pooling(modes, bool(config.get("include_prompt", True)))
+
+
+def _dense(folder: Path) -> Dense:
+    config = read_json(folder / "config.json")
+    try:
+        n_in, n_out = int(config["in_features"]), int(config["out_features"])
+    except KeyError as error:
+        raise ModelFolderError(f"{folder / 'config.json'} lacks {error.args[0]!r}.") from error
+    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rsplit(".", 1)[-1]
+    return Dense(folder, n_in, n_out, bool(config.get("bias", True)), activation)
+
+
+def _layer_norm(folder: Path) -> LayerNorm:
+    config = read_json(folder / "config.json")
+    if "dimension" not in config:
+        raise ModelFolderError(f"{folder / 'config.json'} lacks 'dimension'.")
+    return LayerNorm(folder, int(config["dimension"]))
+
+
+MODULES: dict[str, Callable[[Path], Module]] = {
+    "Pooling": _pooling,
+    "Dense": _dense,
+    "LayerNorm": _layer_norm,
+    "Normalize": lambda folder: Normalize(),
+}
+IGNORED = ("Dropout",)  # does nothing after training
+
+
+def _module(kind: str, folder: Path) -> Module:
+    if kind not in MODULES:
+        raise UnknownNameError(f"module type in {folder}:", kind, [*MODULES, *IGNORED, "Transformer"])
+    return MODULES[kind](folder)

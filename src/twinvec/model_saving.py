@@ -1,0 +1,85 @@
+"""Write a model folder in the old sentence-transformers layout, which every release reads."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from twinvec.files import new_folder, write_json
+from twinvec.model_folder import POOLING_KEYS, Dense, LayerNorm, ModelFolder, Module, Pooling
+
+__all__ = ["save_model"]
+
+# Beside the weights, what a transformers folder consists of. Exports to other formats are not taken along.
+BACKBONE_FILES = (
+    "config.json",
+    "model*.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.*",
+    "merges.txt",
+    "sentencepiece*.model",
+    "spiece.model",
+)
+PREFIX = "sentence_transformers.models."
+
+
+def save_model(folder: ModelFolder, target: Path) -> None:
+    """Write ``folder`` anew at ``target``, whole or not at all."""
+    width = int(folder.config.get("hidden_size") or folder.config["dim"])
+    with new_folder(target) as place:
+        for pattern in BACKBONE_FILES:
+            for file in folder.backbone.glob(pattern):
+                shutil.copy(file, place / file.name)
+        rows = [_row(0, "Transformer", "")]
+        for index, module in enumerate(folder.modules, start=1):
+            kind = type(module).__name__
+            rows.append(_row(index, kind, f"{index}_{kind}"))
+            _write_module(module, place / f"{index}_{kind}", width)
+        write_json(place / "modules.json", rows)
+        limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
+        write_json(place / "sentence_bert_config.json", limits)
+        write_json(place / "config_sentence_transformers.json", _settings(folder))
+        _copy_card(folder.path, place)
+
+
+def _row(index: int, kind: str, path: str) -> dict[str, Any]:
+    return {"idx": index, "name": str(index), "path": path, "type": PREFIX + kind}
+
+
+def _settings(folder: ModelFolder) -> dict[str, Any]:
+    return {
+        "__version__": {},
+        "prompts": folder.prompts,
+        "default_prompt_name": folder.default_prompt,
+        "similarity_fn_name": folder.similarity,
+        "truncate_dim": folder.truncate_dim,
+    }
+
+
+def _write_module(module: Module, place: Path, width: int) -> None:
+    place.mkdir()
+    if isinstance(module, Pooling):
+        write_json(place / "config.json", _pooling_config(module, width))
+    elif isinstance(module, (Dense, LayerNorm)):
+        for file in module.folder.iterdir():
+            if file.name in ("config.json", "model.safetensors", "pytorch_model.bin"):
+                shutil.copy(file, place / file.name)
+
+
+def _pooling_config(module: Pooling, width: int) -> dict[str, Any]:
+    config: dict[str, Any] = {"word_embedding_dimension": width}
+    config |= {key: mode in module.modes for key, mode in POOLING_KEYS.items()}
+    if tuple(mode for mode in POOLING_KEYS.values() if mode in module.modes) != module.modes:
+        # Only the new key can say that the modes are joined in another order.
+        config = {"embedding_dimension": width, "pooling_mode": list(module.modes)}
+    return config | {"include_prompt": module.include_prompt}
+
+
+def _copy_card(source: Path, place: Path) -> None:
+    if (source / "README.md").is_file():
+        shutil.copy(source / "README.md", place / "README.md")

@@ -1,0 +1,104 @@
+"""A tokenizer as the engine wants it: rows of ids without special tokens, and how to dress them.
+
+The ids of a text are taken without special tokens, so that its true length is known and a long text can be cut
+or split before ``[CLS]`` and ``[SEP]`` are put around it. No state of the tokenizer is changed per call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer as FastTokenizer
+from tokenizers.implementations import BertWordPieceTokenizer
+
+from twinvec.errors import ModelFolderError
+from twinvec.files import read_json
+
+__all__ = ["Tokenizer", "load_tokenizer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """Texts to ids, and the special ids around them."""
+
+    fast: Any = field(repr=False)
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    lower_case: bool = False
+
+    @property
+    def n_special(self) -> int:
+        """How many special tokens stand around every text."""
+        return len(self.prefix) + len(self.suffix)
+
+    @property
+    def n_vocabulary(self) -> int:
+        """How many different ids the tokenizer can give."""
+        return int(self.fast.get_vocab_size(with_added_tokens=True))
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text, whole, without special tokens."""
+        if self.lower_case:
+            texts = [text.lower() for text in texts]
+        return [encoding.ids for encoding in self.fast.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def dress(self, ids: Sequence[int]) -> list[int]:
+        """Put the special tokens around the ids of a text."""
+        return [*self.prefix, *ids, *self.suffix]
+
+
+def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
+    """Read ``tokenizer.json``, or build a WordPiece tokenizer from an old ``vocab.txt``."""
+    fast = _read_fast(folder)
+    fast.no_truncation()
+    fast.no_padding()
+    probe = fast.encode("a")
+    kinds = probe.special_tokens_mask
+    if 0 not in kinds:
+        raise ModelFolderError(f"The tokenizer in {folder} turns the text 'a' into no token at all.")
+    first, last = kinds.index(0), len(kinds) - 1 - kinds[::-1].index(0)
+    return Tokenizer(
+        fast=fast,
+        prefix=tuple(probe.ids[:first]),
+        suffix=tuple(probe.ids[last + 1 :]),
+        lower_case=lower_case,
+    )
+
+
+def _read_fast(folder: Path) -> Any:  # noqa: ANN401 - a compiled type without stubs
+    path = folder / "tokenizer.json"
+    if path.is_file():
+        try:
+            return FastTokenizer.from_file(str(path))
+        except Exception as error:  # the package raises bare Exception for any bad file
+            raise ModelFolderError(
+                f"{path} cannot be read as a tokenizer: {error}.", hint="Fetch the model again."
+            ) from error
+    vocabulary = folder / "vocab.txt"
+    if vocabulary.is_file():
+        return _word_piece(vocabulary, read_json(folder / "tokenizer_config.json"))
+    raise ModelFolderError(
+        f"{folder} holds neither tokenizer.json nor vocab.txt.",
+        hint="Save the fast tokenizer there: AutoTokenizer.from_pretrained(name).save_pretrained(folder).",
+    )
+
+
+def _word_piece(vocabulary: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401
+    special = {
+        name: _content(config.get(name, default))
+        for name, default in (("unk_token", "[UNK]"), ("sep_token", "[SEP]"), ("cls_token", "[CLS]"))
+    }
+    return BertWordPieceTokenizer(
+        str(vocabulary),
+        lowercase=bool(config.get("do_lower_case", True)),
+        strip_accents=config.get("strip_accents"),
+        handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
+        **special,
+    )._tokenizer
+
+
+def _content(token: Any) -> str:  # noqa: ANN401 - a str, or a dict that holds one
+    return str(token["content"]) if isinstance(token, dict) else str(token)

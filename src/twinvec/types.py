@@ -1,0 +1,65 @@
+"""Array aliases, the words users choose from, and the protocols between the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Array",
+    "Device",
+    "Embed",
+    "Ids",
+    "LongPolicy",
+    "OutputType",
+    "Precision",
+    "Runtime",
+    "RuntimeName",
+    "Similarity",
+    "TokenBatch",
+    "Vectors",
+]
+
+Array: TypeAlias = NDArray[Any]
+Vectors: TypeAlias = NDArray[np.float32]
+Ids: TypeAlias = NDArray[np.int64]
+
+Precision = Literal["float32", "bfloat16", "int8"]
+OutputType = Literal["float32", "int8", "uint8", "binary", "ubinary"]
+Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
+LongPolicy = Literal["warn", "error", "cut", "chunk"]
+RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
+Device = Literal["cpu", "cuda"]
+
+Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBatch:
+    """Token ids of some texts, padded on the right to the longest.
+
+    ``ids``, ``mask`` and ``pool_mask`` are ``(batch, tokens)``. ``mask`` is 1 on real tokens; ``pool_mask``
+    is 1 on the tokens that pooling reads (the same, unless the model leaves its prompt out of the pooling).
+    """
+
+    ids: Ids
+    mask: Ids
+    pool_mask: Ids
+
+
+class Runtime(Protocol):
+    """Runs one batch. Any number of threads may call it at once."""
+
+    name: str
+
+    def vectors(self, batch: TokenBatch) -> Vectors:
+        """Sentence vectors of one padded batch, ``(batch, width)``."""
+        ...
+
+    def layers(self, batch: TokenBatch) -> Vectors:
+        """States of all layers, embedding layer first, ``(layers + 1, batch, tokens, width)``."""
+        ...

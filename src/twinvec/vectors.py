@@ -1,0 +1,142 @@
+"""Similarities of vectors, and vectors in fewer bits. Pure functions on arrays.
+
+Scores are similarities: higher means nearer, so distances are negated here, at the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.types import Array, OutputType, Vectors
+
+__all__ = ["PAIRWISE", "SIMILARITIES", "quantize_vectors", "similarity", "similarity_pairwise", "unit_rows"]
+
+
+def unit_rows(vectors: Vectors) -> Vectors:
+    """Scale every row to length 1; a row of zeros stays zero. ``(..., width)`` to the same.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.where(norms == 0, 1, norms), dtype=np.float32)
+
+
+def cosine(left: Vectors, right: Vectors) -> Vectors:
+    """Cosine of every row of ``left`` with every row of ``right``: ``(n, m)``."""
+    return unit_rows(left) @ unit_rows(right).T
+
+
+def dot(left: Vectors, right: Vectors) -> Vectors:
+    """Dot product of every row of ``left`` with every row of ``right``: ``(n, m)``."""
+    return left @ right.T
+
+
+def euclidean(left: Vectors, right: Vectors) -> Vectors:
+    """Negative Euclidean distance of all rows to all rows: ``(n, m)``."""
+    # float64: the expansion of |a - b|^2 cancels for near rows, and float32 would lose them
+    a, b = left.astype(np.float64), right.astype(np.float64)
+    squared = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :] - 2 * (a @ b.T)
+    return np.asarray(-np.sqrt(np.maximum(squared, 0)), dtype=np.float32)
+
+
+def manhattan(left: Vectors, right: Vectors) -> Vectors:
+    """Negative Manhattan distance of all rows to all rows: ``(n, m)``."""
+    scores = np.empty((len(left), len(right)), dtype=np.float32)
+    for i, row in enumerate(left):
+        scores[i] = -np.abs(right - row).sum(axis=1)
+    return scores
+
+
+SIMILARITIES: dict[str, Callable[[Vectors, Vectors], Vectors]] = {
+    "cosine": cosine,
+    "dot": dot,
+    "euclidean": euclidean,
+    "manhattan": manhattan,
+}
+
+PAIRWISE: dict[str, Callable[[Vectors, Vectors], Vectors]] = {
+    "cosine": lambda left, right: (unit_rows(left) * unit_rows(right)).sum(axis=-1),
+    "dot": lambda left, right: (left * right).sum(axis=-1),
+    "euclidean": lambda left, right: -np.linalg.norm(left - right, axis=-1),
+    "manhattan": lambda left, right: -np.abs(left - right).sum(axis=-1),
+}
+
+
+def similarity(left: ArrayLike, right: ArrayLike, name: str = "cosine") -> Vectors:
+    """Score every row of ``left`` against every row of ``right``: ``(n, width), (m, width) -> (n, m)``.
+
+    A single vector ``(width,)`` counts as one row. Distances come out negated, so higher is nearer.
+
+    >>> similarity([[1.0, 0.0]], [[1.0, 0.0], [0.0, 2.0]], "euclidean").round(3).tolist()
+    [[-0.0, -2.236000061035156]]
+    """
+    a, b = _rows(left), _rows(right)
+    if a.shape[1] != b.shape[1]:
+        raise InputError(f"The vectors have widths {a.shape[1]} and {b.shape[1]}.", hint="Use one model for both.")
+    return _choose(SIMILARITIES, name)(a, b)
+
+
+def similarity_pairwise(left: ArrayLike, right: ArrayLike, name: str = "cosine") -> Vectors:
+    """Score row ``i`` of ``left`` against row ``i`` of ``right``: two ``(n, width)`` give ``(n,)``.
+
+    >>> similarity_pairwise([[1.0, 0.0], [1.0, 1.0]], [[2.0, 0.0], [0.0, 3.0]], "dot").tolist()
+    [2.0, 3.0]
+    """
+    a, b = _rows(left), _rows(right)
+    if a.shape != b.shape:
+        raise InputError(f"Pairs need equal shapes, got {a.shape} and {b.shape}.", hint="Give one row per pair.")
+    return _choose(PAIRWISE, name)(a, b).astype(np.float32)
+
+
+def _rows(vectors: ArrayLike) -> Vectors:
+    array = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
+    if array.ndim != 2:
+        raise InputError(f"Vectors must have 1 or 2 axes, got shape {array.shape}.")
+    return array
+
+
+def _choose(
+    table: dict[str, Callable[[Vectors, Vectors], Vectors]], name: str
+) -> Callable[[Vectors, Vectors], Vectors]:
+    if name not in table:
+        raise UnknownNameError("similarity", name, table)
+    return table[name]
+
+
+def quantize_vectors(vectors: Vectors, output: OutputType, *, ranges: Array | None = None) -> Array:
+    """Store vectors in fewer bits. ``(..., width)``.
+
+    ``int8`` and ``uint8`` cut each column's range into 255 steps; ``ranges`` is ``(2, width)``, the lowest and
+    highest value of each column. Without it the fixed range -1 to 1 is used (right for normalised vectors), so
+    that a text gets the same bytes whatever stands beside it. ``binary`` and ``ubinary`` keep the sign bits,
+    eight to a byte: ``(..., width / 8)`` as int8 or uint8.
+
+    >>> quantize_vectors(np.array([[-1.0, 0.0, 0.5, 1.0]], dtype=np.float32), "int8").tolist()
+    [[-128, 0, 63, 127]]
+    """
+    if output == "float32":
+        return vectors
+    if output not in get_args(OutputType):
+        raise UnknownNameError("output", output, get_args(OutputType))
+    if output in ("binary", "ubinary"):
+        return _sign_bits(vectors, output)
+    low, high = (-1.0, 1.0) if ranges is None else (ranges[0], ranges[1])
+    span = np.maximum(np.asarray(high) - low, 1e-12)
+    steps = np.floor((vectors - low) / span * 255 + 0.5).clip(0, 255)
+    return steps.astype(np.uint8) if output == "uint8" else (steps - 128).astype(np.int8)
+
+
+def _sign_bits(vectors: Vectors, output: str) -> NDArray[np.int8] | NDArray[np.uint8]:
+    if vectors.shape[-1] % 8:
+        raise InputError(
+            f"{output} output packs 8 values to a byte, but the width is {vectors.shape[-1]}.",
+            hint="Set truncate_dim to a multiple of 8.",
+        )
+    packed = np.packbits(vectors > 0, axis=-1)
+    return packed if output == "ubinary" else (packed.astype(np.int16) - 128).astype(np.int8)
