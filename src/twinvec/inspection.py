@@ -1,0 +1,170 @@
+"""What a model folder holds, said in words, without running it and without reading more than file headers."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from dataclasses import asdict, dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from twinvec.engine.config import is_supported, read_backbone
+from twinvec.engine.readout import readout_width
+from twinvec.engine.weights import weight_files
+from twinvec.files import read_json
+from twinvec.hub import find_model
+from twinvec.model_folder import Dense, LayerNorm, ModelFolder, Normalize, Pooling, read_model_folder
+
+__all__ = ["Inspection", "inspect_model"]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A model, described."""
+
+    path: str
+    architecture: str
+    runs_without_torch: bool
+    n_layers: int | None
+    states_width: int | None
+    width: int | None
+    modules: tuple[str, ...]
+    is_normalized: bool
+    similarity: str
+    max_tokens: int | None
+    lower_case: bool
+    prompts: dict[str, str] = field(default_factory=dict)
+    default_prompt: str | None = None
+    truncate_dim: int | None = None
+    n_parameters: int | None = None
+    size_bytes: int = 0
+    weights: str = ""
+    trained: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return asdict(self)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Label and value of each line to show."""
+        engine = "built-in graph (no torch)" if self.runs_without_torch else "torch + transformers (extra 'train')"
+        count = f"{self.n_parameters:,} parameters, " if self.n_parameters else ""
+        rows = [
+            ("folder", self.path),
+            ("architecture", self.architecture),
+            ("runs by", engine),
+            ("layers", _or_unknown(self.n_layers)),
+            ("states", f"{_or_unknown(self.states_width)} wide"),
+            ("readout", " -> ".join(self.modules)),
+            ("vectors", f"{_or_unknown(self.width)} wide" + (", of length 1" if self.is_normalized else "")),
+            ("similarity", self.similarity),
+            ("longest text", f"{_or_unknown(self.max_tokens)} tokens"),
+            ("prompts", _prompts(self.prompts, self.default_prompt)),
+            ("size", f"{count}{self.size_bytes / 1e6:.1f} MB in {self.weights or 'no weights'}"),
+            ("trained", self.trained or "not stated"),
+        ]
+        if self.lower_case:
+            rows.insert(9, ("case", "texts are lower-cased first"))
+        if self.truncate_dim:
+            rows.insert(7, ("truncated to", str(self.truncate_dim)))
+        return rows
+
+
+def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = False) -> Inspection:
+    """Describe a model by its folder or name."""
+    folder = read_model_folder(find_model(name_or_folder, offline=offline))
+    files = weight_files(folder.backbone)
+    backbone = read_backbone(folder.config) if is_supported(folder.config) else None
+    states_width = backbone.width if backbone else folder.config.get("hidden_size")
+    limits = [limit for limit in (folder.max_tokens, backbone.n_positions if backbone else None) if limit]
+    width = readout_width(folder.modules, states_width) if states_width else None
+    return Inspection(
+        path=str(folder.path),
+        architecture=_architecture(folder.config),
+        runs_without_torch=backbone is not None,
+        n_layers=backbone.n_layers if backbone else folder.config.get("num_hidden_layers"),
+        states_width=states_width,
+        width=folder.truncate_dim or width,
+        modules=tuple(_describe(module) for module in folder.modules),
+        is_normalized=isinstance(folder.modules[-1], Normalize) and not folder.truncate_dim,
+        similarity=folder.similarity,
+        max_tokens=min(limits, default=None),
+        lower_case=folder.lower_case,
+        prompts=folder.prompts,
+        default_prompt=folder.default_prompt,
+        truncate_dim=folder.truncate_dim,
+        n_parameters=_count_parameters(files),
+        size_bytes=sum(file.stat().st_size for file in files if file.is_file()),
+        weights=", ".join(file.name for file in files),
+        trained=_trained(folder),
+        warnings=tuple(_warnings(folder, files)),
+    )
+
+
+def _or_unknown(value: int | None) -> str:
+    return "unknown" if value is None else str(value)
+
+
+def _prompts(prompts: dict[str, str], default: str | None) -> str:
+    shown = ", ".join(f"{name}: {text!r}" for name, text in prompts.items()) or "none"
+    return f"{shown} (default: {default})" if default else shown
+
+
+def _architecture(config: dict[str, Any]) -> str:
+    names = ", ".join(config.get("architectures") or [])
+    return f"{config.get('model_type', 'unknown')} ({names})" if names else str(config.get("model_type", "unknown"))
+
+
+def _describe(module: object) -> str:
+    match module:
+        case Pooling(modes, include_prompt):
+            return "+".join(modes) + " pooling" + ("" if include_prompt else " without the prompt")
+        case Dense(_, n_in, n_out, _, activation):
+            return f"Dense {n_in} to {n_out} ({activation})"
+        case LayerNorm(_, width):
+            return f"LayerNorm {width}"
+        case _:
+            return type(module).__name__
+
+
+def _count_parameters(files: list[Path]) -> int | None:
+    if not files or not all(file.suffix == ".safetensors" and file.is_file() for file in files):
+        return None
+    total = 0
+    for file in files:
+        with file.open("rb") as handle:
+            try:
+                header = json.loads(handle.read(struct.unpack("<Q", handle.read(8))[0]))
+            except (struct.error, ValueError, MemoryError, OverflowError):
+                return None
+        total += sum(prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
+    return total
+
+
+def _trained(folder: ModelFolder) -> str:
+    """What the folder itself says of its making."""
+    versions = read_json(folder.path / "config_sentence_transformers.json").get("__version__") or {}
+    made = ", ".join(f"{name} {version}" for name, version in versions.items())
+    base = folder.config.get("_name_or_path")
+    parts = [f"from {base}" if base else "", f"saved with {made}" if made else ""]
+    sets = folder.path / "data_config.json"
+    if sets.is_file():
+        rows = json.loads(sets.read_text(encoding="utf-8"))
+        parts.append(f"on {len(rows)} data sets (data_config.json)")
+    return ", ".join(part for part in parts if part)
+
+
+def _warnings(folder: ModelFolder, files: list[Path]) -> list[str]:
+    found = []
+    if not folder.is_sentence_model:
+        found.append("No sentence model: there is no modules.json. Mean pooling would be used; expect poor vectors.")
+    if not files:
+        found.append("There are no weights in this folder.")
+    if any(file.suffix == ".bin" for file in files):
+        found.append("The weights are a pickle, which can run code; they load only with trust_pickle=True.")
+    if not (folder.backbone / "tokenizer.json").is_file() and not (folder.backbone / "vocab.txt").is_file():
+        found.append("There is no tokenizer.json.")
+    return found

@@ -1,0 +1,47 @@
+"""Tiny seeded models of every architecture, real weights where they are at hand, and the gates for both."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tiny import FAMILIES, write_tiny_model
+
+
+@pytest.fixture(scope="session")
+def tiny_folders(tmp_path_factory):
+    """One folder per architecture, with random weights; made without torch."""
+    root = tmp_path_factory.mktemp("tiny")
+    return {family: write_tiny_model(root / family, family) for family in FAMILIES}
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tiny_folders) -> Path:
+    return tiny_folders["bert"]
+
+
+@pytest.fixture(scope="session")
+def encoder(tiny_bert):
+    import twinvec
+
+    return twinvec.load(tiny_bert)
+
+
+def _named_folder(variable: str, what: str) -> Path:
+    value = os.environ.get(variable)
+    if not value or not Path(value).is_dir():
+        pytest.skip(f"{variable} names no folder of {what}")
+    return Path(value)
+
+
+@pytest.fixture(scope="session")
+def models() -> Path:
+    """Folder of real models, as tools lay it out: minilm, mpnet, ..."""
+    return _named_folder("TWINVEC_MODELS", "real models")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Folder of real data sets: sts/, nli/, ..."""
+    return _named_folder("TWINVEC_DATA", "data sets")

@@ -1,0 +1,96 @@
+"""One encoder under threads, asyncio and fork, and bits that do not depend on them."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from tiny import WORDS
+
+import twinvec
+from twinvec.engine.streams import Streams
+
+TEXTS = [" ".join(WORDS[i % 7 : i % 19 + 2]) for i in range(120)]
+
+
+def runtimes():
+    names = ["onnxruntime"]
+    from twinvec.extras import is_installed
+
+    return [*names, *(["openvino"] if is_installed("openvino") else [])]
+
+
+@pytest.fixture(params=runtimes())
+def shared(request, tiny_bert):
+    return twinvec.load(tiny_bert, runtime=request.param, threads=2)
+
+
+def test_many_threads_share_one_encoder(shared):
+    expected = shared.encode(TEXTS)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: shared.encode(TEXTS), range(24)))
+    for result in results:
+        np.testing.assert_allclose(result, expected, atol=2e-6)
+
+
+def test_asyncio_tasks_share_one_encoder(shared):
+    expected = shared.encode(TEXTS)
+
+    async def main():
+        return await asyncio.gather(*(asyncio.to_thread(shared.encode, TEXTS) for _ in range(8)))
+
+    for result in asyncio.run(main()):
+        np.testing.assert_allclose(result, expected, atol=2e-6)
+
+
+def child(encoder, connection):
+    connection.send(encoder.encode(TEXTS))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+def test_a_forked_child_goes_on_encoding(shared):
+    expected = shared.encode(TEXTS)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=child, args=(shared, sender))
+    process.start()
+    try:
+        assert receiver.poll(60), "the forked child hangs"
+        np.testing.assert_allclose(receiver.recv(), expected, atol=2e-6)
+    finally:
+        process.kill()
+        process.join()
+    np.testing.assert_allclose(shared.encode(TEXTS), expected, atol=2e-6)
+
+
+def test_no_more_batches_run_at_once_than_there_are_streams():
+    streams, lock, running, most = Streams(2), threading.Lock(), [0], [0]
+
+    def work(_):
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        threading.Event().wait(0.005)
+        with lock:
+            running[0] -= 1
+
+    callers = [threading.Thread(target=streams.run, args=(iter(range(1, 11)), work)) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert most[0] == 2
+
+
+def test_an_error_in_a_stream_reaches_the_caller():
+    def work(job):
+        raise ValueError(f"job {job}")
+
+    with pytest.raises(ValueError, match="job"):
+        Streams(3).run(iter(range(1, 100)), work)
