@@ -56,7 +56,7 @@ def load(
     settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
     folder = read_model_folder(find_model(name_or_folder, revision=revision, offline=offline))
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
-    engine = open_engine(folder, settings, trust_pickle=trust_pickle)
+    engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle)
     if not folder.is_sentence_model:
         logger.warning(NO_SENTENCE_MODEL, folder.path)
     return Encoder(

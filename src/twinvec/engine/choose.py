@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+from twinvec.engine.calibration import measure_ranges
 from twinvec.engine.config import is_supported
+from twinvec.engine.int8 import Int8Linear, fold_contexts
 from twinvec.engine.model import Model, read_model
 from twinvec.engine.onnx_runtime import OnnxRuntime
 from twinvec.engine.openvino_runtime import OpenvinoRuntime, has_bfloat16
 from twinvec.engine.settings import EngineSettings
 from twinvec.engine.torch_runtime import TorchRuntime
 from twinvec.errors import InputError
-from twinvec.extras import is_installed
 from twinvec.model_folder import ModelFolder
+from twinvec.text import Tokenizer
 from twinvec.types import Precision, Runtime
 
 __all__ = ["Engine", "open_engine"]
@@ -32,12 +35,14 @@ class Engine:
     n_positions: int | None
 
 
-def open_engine(folder: ModelFolder, settings: EngineSettings, *, trust_pickle: bool = False) -> Engine:
+def open_engine(
+    folder: ModelFolder, tokenizer: Tokenizer, settings: EngineSettings, *, trust_pickle: bool = False
+) -> Engine:
     """Load a model into the runtime that fits it, the settings and this machine."""
     if settings.runtime == "torch" or not is_supported(folder.config):
         return _torch_engine(folder, settings, trust_pickle=trust_pickle)
     model = read_model(folder, trust_pickle=trust_pickle)
-    runtime, precision = _graph_runtime(model, settings)
+    runtime, precision = _graph_runtime(model, tokenizer, settings)
     backbone = model.backbone
     return Engine(runtime, precision, model.width, backbone.n_vocabulary, backbone.n_positions)
 
@@ -53,12 +58,24 @@ def _torch_engine(folder: ModelFolder, settings: EngineSettings, *, trust_pickle
     return Engine(runtime, "float32", runtime.width, runtime.n_vocabulary, None)
 
 
-def _graph_runtime(model: Model, settings: EngineSettings) -> tuple[Runtime, Precision]:
+def _graph_runtime(model: Model, tokenizer: Tokenizer, settings: EngineSettings) -> tuple[Runtime, Precision]:
+    if settings.precision == "int8":
+        if settings.runtime == "openvino":
+            raise InputError("precision='int8' runs in onnxruntime.", hint="Leave runtime at its default.")
+        return _int8_runtime(model, tokenizer, settings.n_streams), "int8"
     precision = settings.precision
     if precision == "bfloat16" and not has_bfloat16():
         logger.warning("This CPU has no bfloat16 arithmetic; precision='bfloat16' computes in float32 here.")
         precision = "float32"
-    wants_openvino = precision != "float32" if settings.runtime == "auto" else settings.runtime == "openvino"
+    wants_openvino = precision == "bfloat16" if settings.runtime == "auto" else settings.runtime == "openvino"
     if wants_openvino:
         return OpenvinoRuntime(model, precision=precision, n_streams=settings.n_streams), precision
+    if precision == "bfloat16":
+        raise InputError("precision='bfloat16' runs in openvino.", hint="Leave runtime at its default.")
     return OnnxRuntime(model, device=settings.device), precision
+
+
+def _int8_runtime(model: Model, tokenizer: Tokenizer, threads: int) -> Runtime:
+    ranges = measure_ranges(model, tokenizer, threads=threads)
+    folded = replace(model, weights=fold_contexts(model.weights, ranges))
+    return OnnxRuntime(folded, linear=partial(Int8Linear, ranges=ranges))

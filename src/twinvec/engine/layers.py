@@ -1,57 +1,24 @@
-"""The layers of the supported encoders, as ONNX nodes.
+"""The layers of the supported encoders, as ONNX nodes: embeddings, positions, masks, attention, and their order.
 
 ``states`` below are names of ``(batch, tokens, width)`` results. Weights come under the names of ``renames.py``.
+How the linear layers are computed is ``linear.py``'s and ``int8.py``'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from twinvec.engine.config import Backbone, Rotary
 from twinvec.engine.graph import GraphBuilder
-from twinvec.errors import UnknownNameError
-from twinvec.types import Vectors
+from twinvec.engine.linear import Linear, Stream, add_norm, add_product
+from twinvec.types import Array, Ids, Vectors
 
-__all__ = ["LayerBuilder", "Product", "float_product"]
+__all__ = ["LayerBuilder"]
 
 HIDDEN = -1e30  # added to the scores of tokens that must not be seen; finite also as bfloat16
-
-
-def _gelu(graph: GraphBuilder, values: str) -> str:
-    return graph.add("Gelu", values)
-
-
-def _gelu_tanh(graph: GraphBuilder, values: str) -> str:
-    return graph.add("Gelu", values, approximate="tanh")
-
-
-def _swish(graph: GraphBuilder, values: str) -> str:
-    return graph.add("Mul", values, graph.add("Sigmoid", values))
-
-
-ACTIVATIONS: dict[str, Callable[[GraphBuilder, str], str]] = {
-    "gelu": _gelu,
-    "gelu_new": _gelu_tanh,
-    "gelu_pytorch_tanh": _gelu_tanh,
-    "gelu_fast": _gelu_tanh,
-    "relu": lambda graph, values: graph.add("Relu", values),
-    "silu": _swish,
-    "swish": _swish,
-    "tanh": lambda graph, values: graph.add("Tanh", values),
-}
-
-
-# graph, states, name, weight (out, in) as torch stores it, bias -> states @ weight.T + bias
-Product = Callable[[GraphBuilder, str, str, Vectors, Vectors | None], str]
-
-
-def float_product(graph: GraphBuilder, states: str, name: str, weight: Vectors, bias: Vectors | None) -> str:
-    """A linear layer in float32."""
-    result = graph.add("MatMul", states, graph.weight(f"{name}.matrix", weight.T))
-    return result if bias is None else graph.add("Add", result, graph.weight(f"{name}.bias", bias))
 
 
 @dataclass(frozen=True)
@@ -61,39 +28,29 @@ class LayerBuilder:
     graph: GraphBuilder
     backbone: Backbone
     weights: Mapping[str, Vectors]
-    product: Product
-
-    def __post_init__(self) -> None:
-        if self.backbone.activation not in ACTIVATIONS:
-            raise UnknownNameError("activation in config.json:", self.backbone.activation, ACTIVATIONS)
+    linear: Linear
 
     def all_states(self) -> list[str]:
         """States after the embeddings and after every layer."""
         bias = self._mask_bias()
-        run_layer = self._modern_layer if self.backbone.rotary else self._layer
-        states = [self._embeddings()]
         if self.backbone.n_relative:
             bias = self.graph.add("Add", bias, self._relative_bias())
+        run_layer = self._modern_layer if self.backbone.rotary else self._layer
+        stream = self._embeddings()
+        states = [stream.states]
         for layer, blocks in enumerate(self.backbone.blocks):
-            current = states[-1]
             for block in blocks:
-                current = run_layer(current, layer, block, bias)
-            states.append(current)
+                stream = run_layer(stream, layer, block, bias)
+            states.append(stream.states)
         if self.backbone.rotary:
             states[-1] = self._norm(states[-1], "final_norm")
         return states
 
-    def _weight(self, name: str) -> str:
-        return self.graph.weight(name, self.weights[name])
-
     def _norm(self, states: str, name: str) -> str:
-        inputs = [states, self._weight(f"{name}.weight")]
-        if f"{name}.bias" in self.weights:
-            inputs.append(self._weight(f"{name}.bias"))
-        return self.graph.add("LayerNormalization", *inputs, axis=-1, epsilon=self.backbone.epsilon)
+        return add_norm(self.graph, self.weights, states, name, self.backbone.epsilon)
 
-    def _linear(self, states: str, name: str) -> str:
-        return self.product(self.graph, states, name, self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias"))
+    def _normed(self, summed: str, norm: str) -> Stream:
+        return Stream(summed, norm, self._norm(summed, norm))
 
     def _n_tokens(self) -> str:
         """How many tokens wide the batch is, as a list of one number."""
@@ -103,18 +60,21 @@ class LayerBuilder:
         """The rows of a table for as many positions as the batch has."""
         return self.graph.add("Slice", table, self.graph.axes(0), self._n_tokens(), self.graph.axes(0))
 
-    def _embeddings(self) -> str:
+    def _embeddings(self) -> Stream:
         graph, backbone = self.graph, self.backbone
-        states = graph.add("Gather", self._weight("embeddings.word.weight"), "ids")
+        states = graph.add("Gather", graph.weight("embeddings.word.weight", self.weights["embeddings.word.weight"]), "ids")
         if backbone.rotary is None:
             table = self.weights["embeddings.position.weight"][backbone.position_offset :]
             if backbone.n_types:  # single texts are all of type 0: its row goes into the table
                 table = table + self.weights["embeddings.type.weight"][0]
             states = graph.add("Add", states, self._first_rows(graph.weight("embeddings.positions", table)))
-        states = self._norm(states, "embeddings.norm")
+        stream = self._normed(states, "embeddings.norm")
         if "embeddings.projection.weight" in self.weights:
-            states = self._linear(states, "embeddings.projection")
-        return states
+            name = "embeddings.projection"
+            weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
+            projected = add_product(graph, stream.states, name, weight, bias)
+            return Stream(projected, None, projected)
+        return stream
 
     def _mask_bias(self) -> str:
         """0 on real tokens, very low on padding: ``(batch, 1, 1, tokens)``."""
@@ -139,61 +99,36 @@ class LayerBuilder:
         bias = graph.add("Gather", table, self._distances(furthest))
         return graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.axes(0))
 
-    def _heads(self, joined: str) -> list[str]:
-        """Queries, keys and values, each ``(batch, heads, tokens, head width)``, of their joined product."""
-        graph, backbone = self.graph, self.backbone
-        shape = graph.axes(0, 0, 3, backbone.n_heads, backbone.head_width)
-        split = graph.add("Transpose", graph.add("Reshape", joined, shape), perm=[2, 0, 3, 1, 4])
-        parts = graph.add_many("Split", split, n_outputs=3, axis=0, num_outputs=3)
-        return [graph.add("Squeeze", part, graph.axes(0)) for part in parts]
-
     def _attend(self, query: str, key: str, value: str, bias: str) -> str:
-        """Attention over all heads; queries come scaled already. Gives ``(batch, tokens, width)``."""
+        """Attention over all heads. Gives ``(batch, tokens, width)``."""
         graph = self.graph
-        scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2]))
-        shares = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
+        shares = graph.add("Softmax", graph.add("Add", self.linear.scores(query, key), bias), axis=-1)
         mixed = graph.add("Transpose", graph.add("MatMul", shares, value), perm=[0, 2, 1, 3])
         return graph.add("Reshape", mixed, graph.axes(0, 0, self.backbone.width))
 
-    def _joined(self, states: str, block: int) -> str:
-        """Queries (scaled), keys and values by one product, ``(batch, tokens, 3 width)``."""
-        prefix = f"blocks.{block}"
-        scale = np.float32(1 / np.sqrt(self.backbone.head_width))
-        if f"{prefix}.qkv.weight" in self.weights:
-            weight = self.weights[f"{prefix}.qkv.weight"].copy()
-            weight[: self.backbone.width] *= scale
-            return self.product(self.graph, states, f"{prefix}.qkv", weight, None)
-        parts = [(f"{prefix}.{name}", scale if name == "query" else 1) for name in ("query", "key", "value")]
-        weight = np.concatenate([self.weights[f"{name}.weight"] * factor for name, factor in parts])
-        bias = np.concatenate([self.weights[f"{name}.bias"] * factor for name, factor in parts])
-        return self.product(self.graph, states, f"{prefix}.qkv", weight, bias)
-
-    def _layer(self, states: str, layer: int, block: int, bias: str) -> str:
+    def _layer(self, stream: Stream, layer: int, block: int, bias: str) -> Stream:
         """A layer whose norms follow the sums (BERT and its kin)."""
-        graph, prefix = self.graph, f"blocks.{block}"
-        attended = self._attend(*self._heads(self._joined(states, block)), bias)
-        summed = graph.add("Add", self._linear(attended, f"{prefix}.out"), states)
-        states = self._norm(summed, f"{prefix}.attention_norm")
-        inner = ACTIVATIONS[self.backbone.activation](graph, self._linear(states, f"{prefix}.inner"))
-        summed = graph.add("Add", self._linear(inner, f"{prefix}.outer"), states)
-        return self._norm(summed, f"{prefix}.inner_norm")
+        linear = self.linear
+        attended = self._attend(*linear.heads(stream, block), bias)
+        stream = self._normed(linear.out(attended, block, stream), f"blocks.{block}.attention_norm")
+        inner = linear.activate(linear.inner(stream, block))
+        return self._normed(linear.outer(inner, block, stream), f"blocks.{block}.inner_norm")
 
-    def _modern_layer(self, states: str, layer: int, block: int, bias: str) -> str:
+    def _modern_layer(self, stream: Stream, layer: int, block: int, bias: str) -> Stream:
         """A layer whose norms stand before its parts, with rotary positions and a gated inner part (ModernBERT)."""
-        graph, prefix, rotary = self.graph, f"blocks.{block}", self.backbone.rotary
+        graph, linear, rotary = self.graph, self.linear, self.backbone.rotary
         assert rotary is not None
-        has_norm = f"{prefix}.attention_norm.weight" in self.weights
-        normed = self._norm(states, f"{prefix}.attention_norm") if has_norm else states
-        query, key, value = self._heads(self._joined(normed, block))
+        norm = f"blocks.{block}.attention_norm"
+        has_norm = f"{norm}.weight" in self.weights  # the first layer reads the normed embeddings
+        query, key, value = linear.heads(self._normed(stream.states, norm) if has_norm else stream, block)
         query, key = self._rotate(query, rotary, layer), self._rotate(key, rotary, layer)
         attended = self._attend(query, key, value, self._windowed(bias, rotary.window[layer]))
-        states = graph.add("Add", states, self._linear(attended, f"{prefix}.out"))
-        normed = self._norm(states, f"{prefix}.inner_norm")
-        inner, gate = graph.add_many(
-            "Split", self._linear(normed, f"{prefix}.inner"), n_outputs=2, axis=-1, num_outputs=2
-        )
-        gated = graph.add("Mul", ACTIVATIONS[self.backbone.activation](graph, inner), gate)
-        return graph.add("Add", states, self._linear(gated, f"{prefix}.outer"))
+        summed = linear.out(attended, block, Stream(stream.states, None, stream.states))
+        inner = linear.inner(self._normed(summed, f"blocks.{block}.inner_norm"), block)
+        values, gate = graph.add_many("Split", inner, n_outputs=2, axis=-1, num_outputs=2)
+        gated = graph.add("Mul", linear.activate(values), gate)
+        summed = linear.outer(gated, block, Stream(summed, None, summed))
+        return Stream(summed, None, summed)
 
     def _rotate(self, heads: str, rotary: Rotary, layer: int) -> str:
         """Turn the two halves of every head by angles that grow with the position."""
@@ -219,7 +154,7 @@ class LayerBuilder:
         return graph.add("Add", bias, far)
 
 
-def relative_buckets(distances: np.ndarray, n_buckets: int, furthest: int = 128) -> np.ndarray:
+def relative_buckets(distances: Ids, n_buckets: int, furthest: int = 128) -> Array:
     """The bucket of each distance (key minus query): near ones alone, far ones in logarithmic steps (T5, MPNet).
 
     >>> relative_buckets(np.array([-3, 0, 3, 200]), 32).tolist()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from twinvec.engine.config import Backbone, read_backbone
 from twinvec.engine.graph import Graph, GraphBuilder
-from twinvec.engine.layers import LayerBuilder, Product, float_product
+from twinvec.engine.layers import LayerBuilder
+from twinvec.engine.linear import FloatLinear, Linear
 from twinvec.engine.readout import add_readout, readout_width
-from twinvec.engine.weights import ReadWeights, backbone_weights, read_weights, weight_files
+from twinvec.engine.weights import ReadWeights, backbone_weights, forget_pages, read_weights, weight_files
 from twinvec.model_folder import ModelFolder
 from twinvec.types import Vectors
 
 __all__ = ["Model", "build_readout", "read_model"]
 
 Shown = Literal["vectors", "layers"]
+MakeLinear = Callable[[GraphBuilder, Backbone, Mapping[str, Vectors]], Linear]
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,14 @@ class Model:
     read: ReadWeights
     width: int
 
-    def graph(self, shown: Shown = "vectors", product: Product = float_product) -> Graph:
+    def graph(self, shown: Shown = "vectors", linear: MakeLinear = FloatLinear) -> Graph:
         """The ONNX graph that gives vectors, or the states of all layers."""
         builder = GraphBuilder()
-        states = LayerBuilder(builder, self.backbone, self.weights, product).all_states()
+        layers = LayerBuilder(
+            builder, self.backbone, self.weights, linear(builder, self.backbone, self.weights)
+        )
+        states = layers.all_states()
+        forget_pages(self.weights.values())  # what the layers need was copied, turned for the product
         if shown == "layers":
             shape: list[str | int] = ["batch", "tokens", self.backbone.width]
             return builder.build({f"layer_{i}": (name, shape) for i, name in enumerate(states)}, ["ids", "mask"])

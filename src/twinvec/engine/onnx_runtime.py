@@ -12,8 +12,8 @@ import numpy as np
 import onnxruntime
 
 from twinvec.engine.graph import Graph
-from twinvec.engine.layers import Product, float_product
-from twinvec.engine.model import Model, Shown
+from twinvec.engine.linear import FloatLinear
+from twinvec.engine.model import MakeLinear, Model, Shown
 from twinvec.errors import DeviceError
 from twinvec.types import Device, TokenBatch, Vectors
 
@@ -27,10 +27,10 @@ class OnnxRuntime:
 
     name = "onnxruntime"
 
-    def __init__(self, model: Model, *, device: Device = "cpu", product: Product = float_product) -> None:
+    def __init__(self, model: Model, *, device: Device = "cpu", linear: MakeLinear = FloatLinear) -> None:
         self._model = model
         self._device = device
-        self._product = product
+        self._linear = linear
         self._lock = Lock()
         self._sessions = {"vectors": self._open("vectors")}
 
@@ -48,18 +48,18 @@ class OnnxRuntime:
         return np.stack(self._sessions["layers"].run(None, {"ids": batch.ids, "mask": batch.mask}))
 
     def _open(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs
-        return open_session(self._model.graph(shown, self._product), self._device)
+        return open_session(self._model.graph(shown, self._linear), self._device)
 
 
-def open_session(graph: Graph, device: Device = "cpu") -> Any:  # noqa: ANN401
-    """A session of one thread over a graph and the arrays beside it."""
+def open_session(graph: Graph, device: Device = "cpu", *, threads: int = 1) -> Any:  # noqa: ANN401
+    """A session over a graph and the arrays beside it; with one thread it keeps none of its own."""
     provider = PROVIDERS[device]
     if provider not in onnxruntime.get_available_providers():
         raise DeviceError(
             f"This onnxruntime cannot run on {device!r}.", hint="Install onnxruntime-gpu, or use device='cpu'."
         )
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in graph.weights.values()]

@@ -1,4 +1,4 @@
-"""The faster runtime where the CPU has bfloat16 or int8 arithmetic: openvino (extra ``fast``).
+"""The faster runtime where the CPU has bfloat16 arithmetic: openvino (extra ``fast``).
 
 One compiled model, one stream per core; weights are held once. openvino keeps threads of its own, which do not
 survive a fork, so a child process compiles anew at its first batch.
@@ -15,17 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from twinvec.engine.layers import Product, float_product
-from twinvec.engine.model import Model, Shown
+from twinvec.engine.linear import FloatLinear
+from twinvec.engine.model import MakeLinear, Model, Shown
 from twinvec.extras import require
 from twinvec.types import Precision, TokenBatch, Vectors
 
 __all__ = ["OpenvinoRuntime"]
-
-# Activations become int8 in groups of this many values of a token, each group with a scale of its own: the
-# smaller, the more faithful. Groups never cross a token, so other texts in the batch change nothing.
-GROUP_SIZE = 64
-
 
 class OpenvinoRuntime:
     """Runs a model's graph in openvino."""
@@ -33,13 +28,13 @@ class OpenvinoRuntime:
     name = "openvino"
 
     def __init__(
-        self, model: Model, *, precision: Precision, n_streams: int, product: Product = float_product
+        self, model: Model, *, precision: Precision, n_streams: int, linear: MakeLinear = FloatLinear
     ) -> None:
         self._openvino = require("openvino", extra="fast", feature="runtime='openvino'")
         self._model = model
         self._properties = properties(precision, n_streams)
         self._n_streams = n_streams
-        self._product = product
+        self._linear = linear
         self._lock = Lock()
         self._requests: dict[tuple[int, Shown], SimpleQueue[Any]] = {}
         self._ready("vectors")
@@ -76,7 +71,7 @@ class OpenvinoRuntime:
     def _compile(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs
         core = self._openvino.Core()
         with TemporaryDirectory() as folder:
-            path = self._model.graph(shown, self._product).write(Path(folder))
+            path = self._model.graph(shown, self._linear).write(Path(folder))
             return core.compile_model(core.read_model(path), "CPU", self._properties)
 
 
@@ -86,7 +81,6 @@ def properties(precision: Precision, n_streams: int) -> dict[str, Any]:
         "NUM_STREAMS": n_streams,
         "INFERENCE_NUM_THREADS": n_streams,
         "INFERENCE_PRECISION_HINT": "f32" if precision == "float32" else "bf16",
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": GROUP_SIZE if precision == "int8" else 0,
     }
 
 

@@ -6,6 +6,7 @@ A pickle (``pytorch_model.bin``) can run code when it is loaded, so it is read o
 from __future__ import annotations
 
 import json
+import mmap
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from twinvec.extras import require
 from twinvec.files import read_json
 from twinvec.types import Array, Vectors
 
-__all__ = ["ReadWeights", "Weights", "backbone_weights", "check_array", "read_weights", "weight_files"]
+__all__ = ["ReadWeights", "Weights", "backbone_weights", "check_array", "forget_pages", "read_weights", "weight_files"]
 
 Weights = dict[str, Array]
 ReadWeights = Callable[[Path], Weights]
@@ -80,6 +81,19 @@ def _view(data: Array, tensor: Mapping[str, object], name: str, file: Path) -> A
     return array
 
 
+def forget_pages(arrays: Iterable[Array]) -> None:
+    """Give back the memory of mapped weights that were read once; what is used again comes back from the file."""
+    bases: list[object] = []
+    for array in arrays:
+        base: object = array
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, mmap.mmap) and not any(base is known for known in bases):
+            bases.append(base)
+            if hasattr(base, "madvise"):  # not on Windows
+                base.madvise(mmap.MADV_DONTNEED)
+
+
 def _read_pickle(file: Path, *, trust: bool) -> Weights:
     if not trust:
         raise WeightsError(
@@ -102,9 +116,9 @@ def backbone_weights(weights: Mapping[str, Array], backbone: Backbone, source: P
     _check_names(renamed, shapes, source)
     chosen = {}
     for name, shape in shapes.items():
-        array = np.asarray(weights[renamed[name]], dtype=np.float32)
-        check_array(array, shape, f"{source}: {renamed[name]}")
-        chosen[name] = array
+        chosen[name] = np.asarray(weights[renamed[name]], dtype=np.float32)
+        check_array(chosen[name], shape, f"{source}: {renamed[name]}")
+        forget_pages((chosen[name],))
     return chosen
 
 

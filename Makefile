@@ -1,0 +1,62 @@
+# make run    set up and do the main job: 10,000 sentences, their most similar pairs, three searches
+# make test   set up and run all tests
+# make check  format, lint, types, tests
+# make fix    format and repair what can be repaired
+# make docs   write again the pages that are made from the code and from benchmark results
+# make bench  ours beside the rivals, in an environment of its own
+
+PYTHON ?= python3
+VENV ?= .venv
+BENCH_VENV ?= .venv-bench
+MODEL ?= .models/minilm
+PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: run test check lint fix docs bench clean
+
+run: $(VENV)/.core $(MODEL)
+	$(VENV)/bin/twinvec demo --model $(MODEL)
+
+test: $(VENV)/.dev
+	$(VENV)/bin/python -m pytest -q $(PYTEST)
+
+check: lint test
+
+lint: $(VENV)/.dev
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+fix: $(VENV)/.dev
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+docs: $(VENV)/.dev
+	$(VENV)/bin/python -m twinvec.cli.reference > docs/cli.md
+	$(VENV)/bin/python scripts/result_tables.py
+
+bench: $(BENCH_VENV)/.ready $(MODEL)
+	$(BENCH_VENV)/bin/python benchmarks/encode.py --model $(MODEL)
+	$(BENCH_VENV)/bin/python benchmarks/start.py --model $(MODEL)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) torch -e '.[fast,tables,train]' -r requirements-dev.txt
+	touch $@ $(VENV)/.core
+
+$(BENCH_VENV)/.ready: pyproject.toml constraints-bench.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-bench.txt \
+		torch -e '.[fast,tables]' -r requirements-bench.txt
+	touch $@
+
+$(MODEL): | $(VENV)/bin/python
+	$(VENV)/bin/python scripts/fetch_model.py $(MODEL)
+
+clean:
+	rm -rf $(VENV) $(BENCH_VENV) .models

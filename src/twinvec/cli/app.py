@@ -1,0 +1,37 @@
+"""The command ``twinvec`` and its subcommands."""
+
+from __future__ import annotations
+
+import click
+
+from twinvec.cli.bench import bench
+from twinvec.cli.demo import demo
+from twinvec.cli.embed import embed
+from twinvec.cli.group import CleanErrors, show_version
+from twinvec.cli.inspect import inspect
+from twinvec.cli.pairs import pairs
+from twinvec.cli.similarity import similarity
+
+__all__ = ["main"]
+
+
+@click.group(
+    cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version.",
+)
+def main() -> None:
+    """Sentence vectors on the machine you have.
+
+    Results go to standard output, all else to standard error. Exit codes: 0 done, 1 an error, 2 a wrong call.
+    """
+
+
+for command in (demo, embed, similarity, pairs, inspect, bench):
+    main.add_command(command)

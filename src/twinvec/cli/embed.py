@@ -1,0 +1,116 @@
+"""``twinvec embed``: texts of a file to vectors in a file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinvec.cli.options import (
+    ModelChoice,
+    PromptChoice,
+    TextSource,
+    model_options,
+    prompt_options,
+    text_options,
+)
+from twinvec.cli.screen import say, show_seconds
+
+if TYPE_CHECKING:
+    from twinvec.types import Array, OutputType
+
+__all__ = ["embed"]
+
+OUTPUT_TYPES = ("float32", "int8", "uint8", "binary", "ubinary")
+STDOUT = "-"
+
+
+@click.command(short_help="Embed the texts of a file.")
+@text_options
+@model_options()
+@prompt_options
+@click.option(
+    "-o",
+    "--output",
+    default=STDOUT,
+    metavar="FILE",
+    help="File to write: .npy (vectors only), .jsonl or .parquet (text and vector); '-' is jsonl to stdout.",
+    show_default=True,
+)
+@click.option(
+    "--as",
+    "output_type",
+    type=click.Choice(OUTPUT_TYPES),
+    default="float32",
+    show_default=True,
+    help="Numbers in the output. The binary ones hold a sign bit per value, eight to a byte.",
+)
+@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+def embed(
+    *,
+    source: TextSource,
+    model: ModelChoice,
+    prompt: PromptChoice,
+    output: str,
+    output_type: OutputType,
+    force: bool,
+) -> None:
+    """Embed the texts of FILE (default: '-', standard input).
+
+    FILE is plain lines, csv, tsv, jsonl or parquet, by its ending; all but parquet may be gzipped. In a file
+    of lines every line is a text, an empty one too, so that row i of the output is line i. Files of any size
+    are read and written as a stream, and the output appears only when it is complete.
+    """
+    from twinvec.tables import check_target, write_format, write_vectors
+
+    if output != STDOUT:
+        write_format(output)
+        check_target(Path(output), replace=force)
+    texts = source.texts()
+    started = time.perf_counter()
+    if sys.stderr.isatty() and source.file != STDOUT:
+        say(f"Embedding the texts of {source.file} ...")
+    rows = _embedded(texts, model, prompt=prompt, output_type=output_type)
+    if output == STDOUT:
+        _print_rows(rows)
+        return
+    n_rows = write_vectors(rows, output, replace=force)
+    took = time.perf_counter() - started
+    say(f"Wrote {n_rows:,} vector{'s' * (n_rows != 1)} to {output} in {show_seconds(took)}.")
+
+
+def _embedded(
+    texts: Iterator[str], model: ModelChoice, *, prompt: PromptChoice, output_type: OutputType
+) -> Iterator[tuple[str, Array]]:
+    """Every text with its vector. Only the texts that the encoder has read ahead are held."""
+    from twinvec.progress import Progress
+
+    encoder = model.load()
+    waiting: deque[str] = deque()
+
+    def remembered() -> Iterator[str]:
+        for text in texts:
+            waiting.append(text)
+            yield text
+
+    vectors = encoder.encode_iter(
+        remembered(), prompt=prompt.prompt, prompt_name=prompt.prompt_name, output=output_type
+    )
+    with Progress(None, "embedding") as bar:
+        for vector in vectors:
+            yield waiting.popleft(), vector
+            bar.advance(1)
+
+
+def _print_rows(rows: Iterator[tuple[str, Array]]) -> None:
+    from twinvec.tables import jsonl_row
+
+    stdout = sys.stdout.buffer
+    for text, vector in rows:
+        stdout.write(jsonl_row(text, vector))
+    stdout.flush()

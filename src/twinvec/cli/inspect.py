@@ -1,0 +1,35 @@
+"""``twinvec inspect``: what is in a model folder."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from twinvec.cli.screen import open_console, plain_table
+
+__all__ = ["inspect"]
+
+
+@click.command(short_help="Show what a model is, and what to beware of.")
+@click.argument("model", envvar="TWINVEC_MODEL")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def inspect(model: str, as_json: bool) -> None:
+    """Show what MODEL is: architecture, width, pooling, prompts, length, size, and what to beware of.
+
+    MODEL is a folder or a name on the Hugging Face hub. No weights are loaded.
+    """
+    from twinvec.inspection import inspect_model
+
+    found = inspect_model(model)
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+        return
+    console, table = open_console(), plain_table("", "")
+    table.show_header = False
+    table.columns[0].style = "bold"
+    for label, value in found.rows():
+        table.add_row(label, value)
+    console.print(table)
+    for warning in found.warnings:
+        console.print(f"Warning: {warning}", style="yellow")

@@ -1,0 +1,182 @@
+"""Options that commands share, each group of them gathered into one object.
+
+The choices are typed here once more, because ``twinvec.types`` loads numpy and help should not wait for it; a
+test holds the two lists equal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from twinvec.encoder import Encoder
+
+__all__ = ["ModelChoice", "PromptChoice", "TextSource", "model_options", "prompt_options", "text_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Any], Any]
+
+PRECISIONS = ("float32", "bfloat16", "int8")
+RUNTIMES = ("auto", "onnxruntime", "openvino", "torch")
+DEVICES = ("cpu", "cuda")
+LONG_POLICIES = ("warn", "error", "cut", "chunk")
+FORMATS = ("lines", "csv", "tsv", "jsonl", "parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model to load, and how to run it."""
+
+    name: str
+    precision: str = "float32"
+    threads: int | None = None
+    device: str = "cpu"
+    runtime: str = "auto"
+    long: str = "warn"
+    truncate_dim: int | None = None
+    trust_pickle: bool = False
+    offline: bool = False
+
+    def load(self) -> Encoder:
+        """The encoder; imported only now, so that help is quick."""
+        import twinvec
+
+        settings: dict[str, Any] = asdict(self)  # click has checked the words
+        return twinvec.load(settings.pop("name"), **settings)
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """Where the texts come from."""
+
+    file: str
+    column: str | None
+    format: str | None
+
+    def texts(self) -> Iterator[str]:
+        """The texts, one at a time; the first is read at once, so that errors show early."""
+        import csv
+
+        from twinvec.tables import read_texts
+
+        csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
+        if self.file == "-" and sys.stdin.isatty():
+            click.echo("Reading texts from the terminal, one per line; end with Ctrl-D.", err=True)
+        return read_texts(self.file, self.column, format=self.format)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptChoice:
+    """What stands before every text."""
+
+    prompt: str | None
+    prompt_name: str | None
+
+    def __post_init__(self) -> None:
+        if self.prompt is not None and self.prompt_name is not None:
+            raise click.UsageError("Give --prompt or --prompt-name, not both.")
+
+
+def _need_model(_: click.Context, __: click.Parameter, name: str | None) -> str:
+    if not name:
+        raise click.UsageError(
+            "No model given. Name one with -m (a folder, or a name on the Hugging Face hub), "
+            "or set TWINVEC_MODEL."
+        )
+    return name
+
+
+MODEL_OPTIONS: dict[str, Decorator] = {
+    "name": click.option(
+        "-m",
+        "--model",
+        "name",
+        metavar="MODEL",
+        envvar="TWINVEC_MODEL",
+        show_envvar=True,
+        callback=_need_model,
+        help="Folder of the model, or its name on the Hugging Face hub.",
+    ),
+    "precision": click.option(
+        "--precision",
+        type=click.Choice(PRECISIONS),
+        default="float32",
+        show_default=True,
+        help="Arithmetic inside the model. bfloat16 and int8 are faster on CPUs that have them.",
+    ),
+    "threads": click.option(
+        "--threads", type=click.IntRange(min=1), help="Batches that run at once. Default: one per core."
+    ),
+    "device": click.option(
+        "--device", type=click.Choice(DEVICES), default="cpu", show_default=True, help="Device."
+    ),
+    "runtime": click.option(
+        "--runtime",
+        type=click.Choice(RUNTIMES),
+        default="auto",
+        show_default=True,
+        help="What runs the model.",
+    ),
+    "long": click.option(
+        "--long",
+        type=click.Choice(LONG_POLICIES),
+        default="warn",
+        show_default=True,
+        help="Texts beyond the model's limit: warn and cut, refuse, cut, or read them in chunks.",
+    ),
+    "truncate_dim": click.option(
+        "--truncate-dim", type=click.IntRange(min=1), help="Keep this many of each vector's first values."
+    ),
+    "trust_pickle": click.option(
+        "--trust-pickle", is_flag=True, help="Also read weights stored as a pickle, which can run code."
+    ),
+    "offline": click.option("--offline", is_flag=True, help="Never ask the network for a model."),
+}
+TEXT_OPTIONS: dict[str, Decorator] = {
+    "file": click.argument("file", metavar="[FILE]", default="-"),
+    "column": click.option(
+        "--column", help="Column of the texts. Default: the only one, or text, sentence or content."
+    ),
+    "format": click.option(
+        "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
+    ),
+}
+PROMPT_OPTIONS: dict[str, Decorator] = {
+    "prompt": click.option("--prompt", help="Put this before every text."),
+    "prompt_name": click.option("--prompt-name", help="Put this prompt of the model before every text."),
+}
+
+
+def _gathered(
+    options: dict[str, Decorator], into: str, *, build: Callable[..., object]
+) -> Callable[[Command], Command]:
+    """A decorator that adds options to a command, which gets them as one object named ``into``."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def run(**given: object) -> object:
+            chosen = {name: given.pop(name) for name in options}
+            return command(**given, **{into: build(**chosen)})
+
+        wrapped: Any = run
+        for option in reversed(options.values()):
+            wrapped = option(wrapped)
+        return wrapped  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def model_options(without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
+    """Options of the model, as ``model``; those left out keep their defaults."""
+    kept = {each.name: MODEL_OPTIONS[each.name] for each in fields(ModelChoice) if each.name not in without}
+    return _gathered(kept, "model", build=ModelChoice)
+
+
+text_options = _gathered(TEXT_OPTIONS, "source", build=TextSource)
+prompt_options = _gathered(PROMPT_OPTIONS, "prompt", build=PromptChoice)

@@ -1,0 +1,71 @@
+"""``twinvec pairs``: the most similar pairs of texts in a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from twinvec.cli.options import (
+    ModelChoice,
+    PromptChoice,
+    TextSource,
+    model_options,
+    prompt_options,
+    text_options,
+)
+from twinvec.cli.screen import open_console, plain_table
+
+if TYPE_CHECKING:
+    from twinvec.search import Pairs
+
+__all__ = ["pairs"]
+
+
+@click.command(short_help="Find the most similar pairs of texts in a file.")
+@text_options
+@model_options()
+@prompt_options
+@click.option("-k", type=click.IntRange(min=1), default=20, show_default=True, help="How many pairs.")
+@click.option("--threshold", type=float, help="Only pairs with at least this cosine.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines also on a terminal.")
+def pairs(
+    *,
+    source: TextSource,
+    model: ModelChoice,
+    prompt: PromptChoice,
+    k: int,
+    threshold: float | None,
+    as_json: bool,
+) -> None:
+    """Print the most similar pairs among the texts of FILE (default: '-', standard input), best first.
+
+    FILE is read as by embed. Every text is compared with every other, exactly, by cosine. A terminal gets a
+    table; a file or a pipe gets JSON lines with the score, the two texts and their rows, counted from 0.
+    """
+    from twinvec.search import most_similar_pairs
+
+    texts = list(source.texts())
+    vectors = model.load().encode(texts, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
+    found = most_similar_pairs(vectors, k, threshold=threshold)
+    if as_json or not sys.stdout.isatty():
+        for line in _json_lines(found, texts):
+            click.echo(line)
+        return
+    table = plain_table("score", "texts")
+    for left, right, score in zip(*found, strict=True):
+        table.add_row(f"{score:.3f}", f"{texts[left]}\n{texts[right]}")
+    open_console().print(table)
+
+
+def _json_lines(found: Pairs, texts: Sequence[str]) -> Iterator[str]:
+    for left, right, score in zip(*found, strict=True):
+        row = {
+            "score": round(float(score), 6),
+            "rows": [int(left), int(right)],
+            "texts": [texts[left], texts[right]],
+        }
+        yield json.dumps(row, ensure_ascii=False)

@@ -1,0 +1,35 @@
+"""``twinvec similarity``: the score of two texts."""
+
+from __future__ import annotations
+
+import click
+
+from twinvec.cli.options import ModelChoice, PromptChoice, model_options, prompt_options
+
+__all__ = ["similarity"]
+
+MEASURES = ("cosine", "dot", "euclidean", "manhattan")
+
+
+@click.command(short_help="Print how similar two texts are.")
+@click.argument("left", metavar="A")
+@click.argument("right", metavar="B")
+@model_options()
+@prompt_options
+@click.option("--measure", type=click.Choice(MEASURES), help="Default: the model's own.")
+def similarity(
+    *, left: str, right: str, model: ModelChoice, prompt: PromptChoice, measure: str | None
+) -> None:
+    """Print how similar the texts A and B are.
+
+    Higher means nearer, with every measure: the distances (euclidean, manhattan) are printed negated.
+    """
+    encoder = model.load()
+    one, other = encoder.encode([left, right], prompt=prompt.prompt, prompt_name=prompt.prompt_name)
+    if measure is None:
+        score = encoder.similarity_pairwise(one, other)
+    else:
+        from twinvec.vectors import similarity_pairwise
+
+        score = similarity_pairwise(one, other, measure)
+    click.echo(f"{float(score[0]):.6f}")

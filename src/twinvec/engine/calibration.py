@@ -1,0 +1,116 @@
+"""How far the inputs of each linear layer reach, measured on sample texts and on random token ids.
+
+Random ids, and one id again and again, reach further than texts do, in any language the vocabulary covers: so that a
+text unlike the samples is not clipped. Both together were more faithful than either alone, on MiniLM and on MPNet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from twinvec.engine.batching import plan_equal
+from twinvec.engine.config import Backbone
+from twinvec.engine.graph import Graph, GraphBuilder
+from twinvec.engine.layers import LayerBuilder
+from twinvec.engine.linear import FloatLinear, Stream
+from twinvec.engine.model import Model
+from twinvec.engine.onnx_runtime import open_session
+from twinvec.text import Tokenizer, sample_texts
+from twinvec.types import Vectors
+
+__all__ = ["Ranges", "measure_ranges"]
+
+LENGTHS = (0, 1, 2, 3, 5, 10, 20, 40, 64)  # without special tokens
+RANDOM_PER_LENGTH = 4
+N_SAMPLES = 40
+TOKENS_PER_BATCH = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Lowest, highest and mean value of each channel that a linear layer reads, each ``(channels,)``."""
+
+    low: Vectors
+    high: Vectors
+    mean: Vectors
+
+
+@dataclass(frozen=True)
+class _Recorder:
+    """Float layers that also note what each of them reads."""
+
+    graph: GraphBuilder
+    backbone: Backbone
+    weights: Mapping[str, Vectors]
+    read: list[tuple[str, str]] = field(default_factory=list)  # the layer's name, the result it reads
+
+    @property
+    def _float(self) -> FloatLinear:
+        return FloatLinear(self.graph, self.backbone, self.weights)
+
+    def heads(self, stream: Stream, block: int) -> list[str]:
+        self.read.append((f"blocks.{block}.qkv", stream.states))
+        return self._float.heads(stream, block)
+
+    def scores(self, query: str, key: str) -> str:
+        return self._float.scores(query, key)
+
+    def out(self, attended: str, block: int, residual: Stream) -> str:
+        self.read.append((f"blocks.{block}.out", attended))
+        return self._float.out(attended, block, residual)
+
+    def inner(self, stream: Stream, block: int) -> str:
+        self.read.append((f"blocks.{block}.inner", stream.states))
+        return self._float.inner(stream, block)
+
+    def activate(self, values: str) -> str:
+        return self._float.activate(values)
+
+    def outer(self, inner: str, block: int, residual: Stream) -> str:
+        self.read.append((f"blocks.{block}.outer", inner))
+        return self._float.outer(inner, block, residual)
+
+
+def measure_ranges(model: Model, tokenizer: Tokenizer, *, threads: int = 1) -> dict[str, Ranges]:
+    """Ranges of every linear layer's input, by the layer's name."""
+    graph, names = _ranges_graph(model)
+    session = open_session(graph, threads=threads)
+    rows = _calibration_rows(model.backbone, tokenizer)
+    n_tokens = sum(len(row) for row in rows)
+    found: dict[str, Ranges] = {}
+    for indices in plan_equal([len(row) for row in rows], TOKENS_PER_BATCH):
+        ids = np.array([rows[i] for i in indices], dtype=np.int64)
+        results = iter(session.run(None, {"ids": ids, "mask": np.ones_like(ids)}))
+        for name, low, high, mean in zip(names, results, results, results, strict=False):
+            here = Ranges(low, high, mean * (ids.size / n_tokens / names.count(name)))
+            found[name] = _joined(found[name], here) if name in found else here
+    return found
+
+
+def _joined(left: Ranges, right: Ranges) -> Ranges:
+    return Ranges(np.minimum(left.low, right.low), np.maximum(left.high, right.high), left.mean + right.mean)
+
+
+def _calibration_rows(backbone: Backbone, tokenizer: Tokenizer) -> list[list[int]]:
+    rng = np.random.default_rng(0)
+    room = backbone.n_positions - tokenizer.n_special
+    bodies = tokenizer.ids(sample_texts(N_SAMPLES))
+    for length in LENGTHS:
+        bodies += rng.integers(backbone.n_vocabulary, size=(RANDOM_PER_LENGTH, length)).tolist()
+        bodies.append([int(rng.integers(backbone.n_vocabulary))] * length)
+    return [tokenizer.dress(body[:room]) for body in bodies]
+
+
+def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:
+    builder = GraphBuilder()
+    recorder = _Recorder(builder, model.backbone, model.weights)
+    LayerBuilder(builder, model.backbone, model.weights, recorder).all_states()
+    outputs: dict[str, tuple[str, list[str | int]]] = {}
+    for place, (_, result) in enumerate(recorder.read):
+        for operator in ("ReduceMin", "ReduceMax", "ReduceMean"):
+            reduced = builder.add(operator, result, builder.axes(0, 1), keepdims=0)
+            outputs[f"{operator}_{place}"] = reduced, ["channels"]
+    return builder.build(outputs, ["ids", "mask"]), [name for name, _ in recorder.read]

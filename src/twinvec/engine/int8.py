@@ -1,0 +1,235 @@
+"""Linear layers in int8, for onnxruntime: products of 8-bit integers, everything else in float32.
+
+What a token gives depends on that token's values and on constants alone, never on another text of the batch:
+- Inputs that come from a norm reach about as far for every token, so each channel has a fixed scale and offset,
+  taken from :mod:`calibration`; they cost nothing, being folded into a copy of the norm.
+- Attention's result and the activation vary more: each token has a scale of its own.
+Scales are moved from inputs to weights channel by channel (SmoothQuant, Xiao et al. 2023, with the exponent 0.7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from twinvec.engine.calibration import Ranges
+from twinvec.engine.config import Backbone
+from twinvec.engine.graph import MICROSOFT, GraphBuilder
+from twinvec.engine.linear import Stream, add_activation, query_key_value
+from twinvec.types import Array, Vectors
+
+__all__ = ["Int8Linear", "fold_contexts", "quantize_columns", "smooth_scales"]
+
+SMOOTHING = 0.7
+GELU_ZERO = 24  # of 0..255: gelu's lowest value is -0.17, so most of the range goes to positive values
+GELU_LOWEST = 0.17
+
+
+def quantize_columns(matrix: Array) -> tuple[Array, Vectors]:
+    """Weights ``(in, out)`` as int8 and the scale of each column, such that integer products are exact.
+
+    Without VNNI, the CPU adds the products of two neighbouring rows in 16 bits: 255 times a pair's sum must stay
+    within 32767, so the weights of a pair that have the same sign sum to 128 at most. Choosing each column's scale by
+    its largest pair is far finer than keeping all weights below 64.
+
+    >>> quantize_columns(np.array([[1.0], [1.0], [-1.0], [0.5]]))[0].ravel().tolist()
+    [64, 64, -64, 32]
+    """
+    even, odd = matrix[0::2], matrix[1::2]
+    positive = np.maximum(even, 0) + np.maximum(odd, 0)
+    negative = np.maximum(-even, 0) + np.maximum(-odd, 0)
+    scale = np.maximum(np.maximum(positive.max(axis=0), negative.max(axis=0)) / 127, 1e-12).astype(np.float32)
+    quantized = np.empty(matrix.shape, dtype=np.int8)
+    first = np.clip(np.round(even / scale), -127, 127)
+    lowest = np.maximum(-127, -128 - np.minimum(first, 0))
+    highest = np.minimum(127, 128 - np.maximum(first, 0))
+    quantized[0::2] = first
+    quantized[1::2] = np.clip(np.round(odd / scale), lowest, highest)
+    return quantized, scale
+
+
+def smooth_scales(ranges: Ranges, matrix: Array) -> Array:
+    """The step of each input channel, ``(in,)``: wide channels get wide steps, unless their weights are large."""
+    reach = np.maximum(ranges.high - ranges.low, 1e-3).astype(np.float64)
+    size = np.maximum(np.sqrt((matrix**2).mean(axis=1)), 1e-6)
+    scales = reach**SMOOTHING / size ** (1 - SMOOTHING)
+    return scales * ((reach / scales).max() / 255)
+
+
+def fold_contexts(weights: Mapping[str, Vectors], ranges: Mapping[str, Ranges]) -> dict[str, Vectors]:
+    """Weights whose attention gives a centred, evenly wide result, and whose output layer undoes it: the same model.
+
+    Attention averages values, so shifting and scaling the values' layer shifts and scales its result.
+    """
+    folded = dict(weights)
+    for name, found in ranges.items():
+        block, kind = name.rsplit(".", 1)
+        if kind != "out" or f"{block}.value.weight" not in weights:
+            continue
+        out = weights[f"{block}.out.weight"].astype(np.float64)
+        scales, center = smooth_scales(found, out.T) * 255, found.mean.astype(np.float64)
+        value, bias = weights[f"{block}.value.weight"], weights[f"{block}.value.bias"]
+        changed = {
+            "value.weight": value / scales[:, None],
+            "value.bias": (bias - center) / scales,
+            "out.weight": out * scales,
+            "out.bias": weights[f"{block}.out.bias"] + out @ center,
+        }
+        folded |= {f"{block}.{part}": array.astype(np.float32) for part, array in changed.items()}
+    return folded
+
+
+@dataclass(frozen=True)
+class Int8Linear:
+    """Linear layers in int8. ``weights`` are those of :func:`fold_contexts`."""
+
+    graph: GraphBuilder
+    backbone: Backbone
+    weights: Mapping[str, Vectors]
+    ranges: Mapping[str, Ranges]
+
+    def heads(self, stream: Stream, block: int) -> list[str]:
+        """Three products, which are cheaper here than one and a split."""
+        graph, backbone = self.graph, self.backbone
+        parts = query_key_value(self.weights, backbone, block)
+        # Evened out before they share the scales of their common input.
+        sizes = [matrix.astype(np.float64) for matrix, _ in parts]
+        together = np.concatenate([matrix.T / np.sqrt((matrix**2).mean()) for matrix in sizes], axis=1)
+        name = f"blocks.{block}.qkv"
+        steps, center, values = self._read_norm(stream, name, together)
+        shape = graph.add("Concat", graph.add("Shape", "ids"), graph.axes(backbone.n_heads, backbone.head_width), axis=0)
+        heads = []
+        for part, (matrix, bias) in zip(("query", "key", "value"), parts, strict=True):
+            product = self._fixed_product(values, f"{name}.{part}", matrix, bias, (self.ranges[name], steps, center))
+            heads.append(graph.add("Transpose", graph.add("Reshape", product, shape), perm=[0, 2, 1, 3]))
+        return heads
+
+    def scores(self, query: str, key: str) -> str:
+        """Queries times transposed keys, in one operator."""
+        return self.graph.add("FusedMatMul", query, key, domain=MICROSOFT, transB=1)
+
+    def inner(self, stream: Stream, block: int) -> str:
+        """One product with fixed scales."""
+        name = f"blocks.{block}.inner"
+        matrix = self.weights[f"{name}.weight"]
+        steps, center, values = self._read_norm(stream, name, matrix.T.astype(np.float64))
+        bias = self.weights.get(f"{name}.bias")
+        product = self._fixed_product(values, name, matrix, bias, (self.ranges[name], steps, center))
+        return self._tokens(product, len(matrix))
+
+    def activate(self, values: str) -> str:
+        """The activation; gelu by its tanh form, whose difference is far below the rounding to 8 bits."""
+        if self.backbone.activation == "gelu":
+            return self.graph.add("FastGelu", values, domain=MICROSOFT)
+        return add_activation(self.graph, self.backbone.activation, values)
+
+    def out(self, attended: str, block: int, residual: Stream) -> str:
+        """One product with a scale per token."""
+        rows = self._rows(attended, self.backbone.width)
+        return self._own_product(rows, self._symmetric_scales(rows), 128, f"blocks.{block}.out", residual)
+
+    def outer(self, inner: str, block: int, residual: Stream) -> str:
+        """One product with a scale per token."""
+        name = f"blocks.{block}.outer"
+        rows = self._rows(inner, self.backbone.n_inner)
+        is_gelu = self.backbone.activation.startswith("gelu") and self.backbone.rotary is None
+        if not is_gelu:
+            return self._own_product(rows, self._symmetric_scales(rows), 128, name, residual)
+        graph = self.graph
+        highest = graph.add("ReduceMax", rows, graph.axes(1), keepdims=1)
+        scales = graph.add("Mul", highest, graph.constant(1 / (255 - GELU_ZERO)))
+        scales = graph.add("Max", scales, graph.constant(GELU_LOWEST / GELU_ZERO))
+        return self._own_product(rows, scales, GELU_ZERO, name, residual)
+
+    def _rows(self, states: str, width: int) -> str:
+        return self.graph.add("Reshape", states, self.graph.axes(-1, width))
+
+    def _tokens(self, rows: str, width: int) -> str:
+        shape = self.graph.add("Concat", self.graph.add("Shape", "ids"), self.graph.axes(width), axis=0)
+        return self.graph.add("Reshape", rows, shape)
+
+    def _read_norm(self, stream: Stream, name: str, matrix: Array) -> tuple[Array, Array, str]:
+        """Steps and offsets of the channels, and the input in them: uint8 ``(rows, width)``."""
+        graph, ranges = self.graph, self.ranges[name]
+        steps = smooth_scales(ranges, matrix)
+        center = (ranges.low.astype(np.float64) + ranges.high) / 2 - 127.5 * steps
+        if stream.norm is None:
+            factor = graph.weight(f"{name}.steps", (1 / steps).astype(np.float32))
+            shift = graph.weight(f"{name}.shift", (-center / steps).astype(np.float32))
+            values = graph.add("Add", graph.add("Mul", stream.states, factor), shift)
+        else:
+            values = self._renormed(stream, name, 1 / steps, -center / steps)
+        values = self._rows(values, self.backbone.width)
+        zero = graph.constant(0, np.uint8)
+        return steps, center, graph.add("QuantizeLinear", values, graph.constant(1.0), zero)
+
+    def _renormed(self, stream: Stream, name: str, factor: Array | float, shift: Array) -> str:
+        """The stream's norm once more, its result times ``factor`` plus ``shift``."""
+        assert stream.norm is not None
+        scale = self.weights[f"{stream.norm}.weight"] * factor
+        bias = self.weights.get(f"{stream.norm}.bias", np.zeros_like(scale)) * factor + shift
+        inputs = [
+            self.graph.weight(f"{name}.norm.weight", scale.astype(np.float32)),
+            self.graph.weight(f"{name}.norm.bias", bias.astype(np.float32)),
+        ]
+        return self.graph.add(
+            "LayerNormalization", stream.summed, *inputs, axis=-1, epsilon=self.backbone.epsilon
+        )
+
+    def _fixed_product(
+        self, values: str, name: str, matrix: Vectors, bias: Vectors | None, scales: tuple[Ranges, Array, Array]
+    ) -> str:
+        """The product of an input with fixed scales; exact, on average, for the inputs of the calibration."""
+        ranges, steps, center = scales
+        weight = matrix.T.astype(np.float64)
+        quantized, column_scales = quantize_columns(weight * steps[:, None])
+        mean = ranges.mean.astype(np.float64)
+        correction = mean @ weight - ((mean - center) / steps) @ quantized.astype(np.float64) * column_scales
+        shift = correction if bias is None else correction + bias
+        return self._integer_product(values, name, (quantized, column_scales), shift=shift)
+
+    def _integer_product(
+        self, values: str, name: str, columns: tuple[Array, Vectors], *, zero: int = 0, shift: Array | None = None
+    ) -> str:
+        graph, (quantized, scales) = self.graph, columns
+        inputs = [
+            values,
+            graph.weight(f"{name}.int8", quantized),
+            graph.constant(1.0),
+            graph.weight(f"{name}.scales", scales),
+            graph.constant(zero, np.uint8),
+        ]
+        if shift is not None:
+            inputs += ["", graph.weight(f"{name}.shift8", shift.astype(np.float32))]
+        return graph.add("MatMulIntegerToFloat", *inputs, domain=MICROSOFT)
+
+    def _symmetric_scales(self, rows: str) -> str:
+        graph = self.graph
+        highest = graph.add("ReduceMax", graph.add("Abs", rows), graph.axes(1), keepdims=1)
+        return graph.add("Max", graph.add("Mul", highest, graph.constant(1 / 127)), graph.constant(1e-12))
+
+    def _own_product(self, rows: str, scales: str, zero: int, name: str, residual: Stream) -> str:
+        """The product of rows that each have a scale of their own, ``(rows, 1)``, plus bias and residual."""
+        graph = self.graph
+        weight = self.weights[f"{name}.weight"].T.astype(np.float64)
+        columns = quantize_columns(weight)
+        flat = graph.add("Squeeze", scales, graph.axes(1))
+        zeros = graph.add("Expand", graph.constant(zero, np.uint8), graph.add("Shape", flat))
+        product = self._integer_product(
+            graph.add("QuantizeLinear", rows, flat, zeros, axis=0), name, columns, zero=zero
+        )
+        product = self._tokens(graph.add("Mul", product, scales), self.backbone.width)
+        mean = self.ranges[name].mean.astype(np.float64) * (not name.endswith(".out"))  # there it was folded away
+        shift = mean @ weight - mean @ columns[0].astype(np.float64) * columns[1]
+        if f"{name}.bias" in self.weights:
+            shift = shift + self.weights[f"{name}.bias"]
+        return graph.add("Add", product, self._shifted(residual, name, shift))
+
+    def _shifted(self, residual: Stream, name: str, shift: Array) -> str:
+        """The residual plus a constant, which its norm can add for nothing."""
+        if residual.norm is None:
+            constant = self.graph.weight(f"{name}.residual", shift.astype(np.float32))
+            return self.graph.add("Add", residual.states, constant)
+        return self._renormed(residual, f"{name}.residual", 1.0, shift)

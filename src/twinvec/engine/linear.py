@@ -1,0 +1,159 @@
+"""How the linear layers of an encoder are computed: the part that differs between float32 and int8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from twinvec.engine.config import Backbone
+from twinvec.engine.graph import GraphBuilder
+from twinvec.errors import UnknownNameError
+from twinvec.types import Vectors
+
+__all__ = ["ACTIVATIONS", "FloatLinear", "Linear", "Stream", "add_norm", "add_product", "query_key_value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The states between two layers: ``summed`` after the norm of that name, or as they are where it has none."""
+
+    summed: str
+    norm: str | None
+    states: str
+
+
+class Linear(Protocol):
+    """The linear layers of one backbone in one graph."""
+
+    def heads(self, stream: Stream, block: int) -> list[str]:
+        """Queries (scaled), keys and values, each ``(batch, heads, tokens, head width)``."""
+        ...
+
+    def scores(self, query: str, key: str) -> str:
+        """Products of all queries with all keys, ``(batch, heads, tokens, tokens)``."""
+        ...
+
+    def out(self, attended: str, block: int, residual: Stream) -> str:
+        """What attention gives, through its output layer, plus the residual."""
+        ...
+
+    def inner(self, stream: Stream, block: int) -> str:
+        """The inner layer of the feed-forward part, before its activation."""
+        ...
+
+    def activate(self, values: str) -> str:
+        """The activation."""
+        ...
+
+    def outer(self, inner: str, block: int, residual: Stream) -> str:
+        """The outer layer of the feed-forward part, plus the residual."""
+        ...
+
+
+def _gelu_tanh(graph: GraphBuilder, values: str) -> str:
+    return graph.add("Gelu", values, approximate="tanh")
+
+
+def _swish(graph: GraphBuilder, values: str) -> str:
+    return graph.add("Mul", values, graph.add("Sigmoid", values))
+
+
+ACTIVATIONS: dict[str, Callable[[GraphBuilder, str], str]] = {
+    "gelu": lambda graph, values: graph.add("Gelu", values),
+    "gelu_new": _gelu_tanh,
+    "gelu_pytorch_tanh": _gelu_tanh,
+    "gelu_fast": _gelu_tanh,
+    "relu": lambda graph, values: graph.add("Relu", values),
+    "silu": _swish,
+    "swish": _swish,
+    "tanh": lambda graph, values: graph.add("Tanh", values),
+}
+
+
+def add_activation(graph: GraphBuilder, name: str, values: str) -> str:
+    """The activation that a config names."""
+    if name not in ACTIVATIONS:
+        raise UnknownNameError("activation in config.json:", name, ACTIVATIONS)
+    return ACTIVATIONS[name](graph, values)
+
+
+def add_norm(graph: GraphBuilder, weights: Mapping[str, Vectors], states: str, name: str, epsilon: float) -> str:
+    """Layer normalisation over the last axis, by the parameters of that name."""
+    inputs = [states, graph.weight(f"{name}.weight", weights[f"{name}.weight"])]
+    if f"{name}.bias" in weights:
+        inputs.append(graph.weight(f"{name}.bias", weights[f"{name}.bias"]))
+    return graph.add("LayerNormalization", *inputs, axis=-1, epsilon=epsilon)
+
+
+def add_product(graph: GraphBuilder, states: str, name: str, weight: Vectors, bias: Vectors | None) -> str:
+    """``states @ weight.T + bias`` in float32; ``weight`` is ``(out, in)``, as torch stores it."""
+    result = graph.add("MatMul", states, graph.weight(f"{name}.matrix", weight.T))
+    return result if bias is None else graph.add("Add", result, graph.weight(f"{name}.bias", bias))
+
+
+def query_key_value(
+    weights: Mapping[str, Vectors], backbone: Backbone, block: int
+) -> list[tuple[Vectors, Vectors | None]]:
+    """Matrix ``(width, width)`` and bias of queries, keys and values; the queries' hold the attention's scale."""
+    prefix = f"blocks.{block}"
+    if f"{prefix}.qkv.weight" in weights:
+        parts: list[tuple[Vectors, Vectors | None]] = [
+            (part, None) for part in np.split(np.asarray(weights[f"{prefix}.qkv.weight"]), 3)
+        ]
+    else:
+        parts = [
+            (weights[f"{prefix}.{name}.weight"], weights[f"{prefix}.{name}.bias"]) for name in ("query", "key", "value")
+        ]
+    scale = np.float32(1 / np.sqrt(backbone.head_width))
+    matrix, bias = parts[0]
+    return [(matrix * scale, None if bias is None else bias * scale), *parts[1:]]
+
+
+@dataclass(frozen=True)
+class FloatLinear:
+    """Linear layers in float32, in operators that every runtime knows."""
+
+    graph: GraphBuilder
+    backbone: Backbone
+    weights: Mapping[str, Vectors]
+
+    def heads(self, stream: Stream, block: int) -> list[str]:
+        """One product for all three, then one transposition."""
+        graph, backbone = self.graph, self.backbone
+        parts = query_key_value(self.weights, backbone, block)
+        weight = np.concatenate([matrix for matrix, _ in parts])
+        biases = [bias for _, bias in parts if bias is not None]
+        bias = np.concatenate(biases) if biases else None
+        joined = add_product(graph, stream.states, f"blocks.{block}.qkv", weight, bias)
+        shape = graph.axes(0, 0, 3, backbone.n_heads, backbone.head_width)
+        split = graph.add("Transpose", graph.add("Reshape", joined, shape), perm=[2, 0, 3, 1, 4])
+        thirds = graph.add_many("Split", split, n_outputs=3, axis=0, num_outputs=3)
+        return [graph.add("Squeeze", third, graph.axes(0)) for third in thirds]
+
+    def scores(self, query: str, key: str) -> str:
+        """Queries times transposed keys."""
+        return self.graph.add("MatMul", query, self.graph.add("Transpose", key, perm=[0, 1, 3, 2]))
+
+    def out(self, attended: str, block: int, residual: Stream) -> str:
+        """Product, then sum."""
+        return self.graph.add("Add", self._linear(attended, f"blocks.{block}.out"), residual.states)
+
+    def inner(self, stream: Stream, block: int) -> str:
+        """Product."""
+        return self._linear(stream.states, f"blocks.{block}.inner")
+
+    def activate(self, values: str) -> str:
+        """The activation, exactly as the config names it."""
+        return add_activation(self.graph, self.backbone.activation, values)
+
+    def outer(self, inner: str, block: int, residual: Stream) -> str:
+        """Product, then sum."""
+        return self.graph.add("Add", self._linear(inner, f"blocks.{block}.outer"), residual.states)
+
+    def _linear(self, states: str, name: str) -> str:
+        return add_product(
+            self.graph, states, name, self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias")
+        )

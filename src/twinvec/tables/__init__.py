@@ -1,0 +1,18 @@
+"""Texts in and vectors out: lines, csv, tsv, jsonl and parquet, streaming in both directions."""
+
+from twinvec.tables.formats import READ_FORMATS, WRITE_FORMATS, read_format, write_format
+from twinvec.tables.reading import read_texts
+from twinvec.tables.target import check_target, new_file
+from twinvec.tables.writing import jsonl_row, write_vectors
+
+__all__ = [
+    "READ_FORMATS",
+    "WRITE_FORMATS",
+    "check_target",
+    "jsonl_row",
+    "new_file",
+    "read_format",
+    "read_texts",
+    "write_format",
+    "write_vectors",
+]

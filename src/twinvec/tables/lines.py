@@ -1,0 +1,75 @@
+"""The lines of a text file or of standard input: unzipped, decoded, numbered."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+from twinvec.errors import InputError
+from twinvec.tables.formats import STDIN
+
+__all__ = ["Line", "check_file", "decoded_lines", "display_name"]
+
+
+class Line(NamedTuple):
+    """One line of a file without its line end, and its number, from 1."""
+
+    number: int
+    text: str
+
+
+def display_name(source: str) -> str:
+    """How messages call the source."""
+    return "Standard input" if source == STDIN else source
+
+
+@contextmanager
+def open_bytes(source: str) -> Iterator[Iterable[bytes]]:
+    """The bytes of a file, unzipped if they are gzipped; standard input stays open at the end."""
+    with nullcontext(sys.stdin.buffer) if source == STDIN else check_file(source).open("rb") as raw:
+        peek = getattr(raw, "peek", None)  # a stand-in for standard input may lack it
+        is_gzipped = peek is not None and peek(2)[:2] == b"\x1f\x8b"
+        yield gzip.GzipFile(fileobj=raw) if is_gzipped else raw
+
+
+def check_file(source: str) -> Path:
+    """The path, if it is a file that can be opened."""
+    path = Path(source)
+    if path.is_dir():
+        raise InputError(
+            f"{source} is a folder.", hint="Give one file, or join several with: cat A B | ... -"
+        )
+    if not path.exists():
+        raise InputError(f"There is no file {source}.", hint="Check the name; '-' reads standard input.")
+    return path
+
+
+def decoded_lines(source: str) -> Iterator[Line]:
+    """The lines of a text file, with line ends removed."""
+    try:
+        with open_bytes(source) as stream:
+            for number, raw in enumerate(stream, start=1):
+                yield Line(number, _decode(raw, number, source=source))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{display_name(source)} is not whole gzip data: {error}.", hint="Fetch or pack it again."
+        ) from error
+    except OSError as error:
+        raise InputError(f"Cannot read {display_name(source)}: {error.strerror or error}.") from error
+
+
+def _decode(raw: bytes, number: int, *, source: str) -> str:
+    try:
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        bad = error.object[error.start]
+        raise InputError(
+            f"{display_name(source)}, line {number}: byte {error.start + 1} (0x{bad:02x}) is not UTF-8.",
+            hint="Save the file as UTF-8, for instance with: iconv -f LATIN1 -t UTF-8",
+        ) from error
+    return text.removesuffix("\n").removesuffix("\r")

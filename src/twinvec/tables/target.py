@@ -1,0 +1,51 @@
+"""A file that is whole or not there: written under another name, synced, then renamed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from twinvec.errors import InputError
+
+__all__ = ["check_target", "new_file"]
+
+
+def check_target(target: Path, *, replace: bool = False) -> None:
+    """Refuse, before any work is done, a target that cannot or should not be written."""
+    if target.is_dir():
+        raise InputError(f"{target} is a folder.", hint="Give the name of a file in it.")
+    if target.exists() and not replace:
+        raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
+    if not target.parent.is_dir():
+        raise InputError(f"There is no folder {target.parent} for {target.name}.", hint="Make it first.")
+
+
+@contextmanager
+def new_file(target: Path, *, replace: bool = False) -> Iterator[IO[bytes]]:
+    """A file to fill that takes the name ``target`` only when the block ends without an error."""
+    check_target(target, replace=replace)
+    partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
+    try:
+        with partial.open("w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself durable; systems that cannot sync a folder keep their own promise."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,48 @@
+"""An encoder without weights, for tests of everything that stands on encoders."""
+
+import hashlib
+
+import numpy as np
+
+from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise
+
+
+class HashEncoder:
+    """Texts that share words get near vectors; nothing is downloaded. ``calls`` keeps what it was asked."""
+
+    width = 16
+
+    def __init__(self):
+        self.calls = []
+
+    def encode(self, texts, *, prompt=None, prompt_name=None, output="float32", progress=None):
+        if isinstance(texts, str):
+            return self.encode([texts], prompt=prompt, prompt_name=prompt_name, output=output)[0]
+        texts = list(texts)
+        self.calls.append({"texts": texts, "prompt": prompt, "prompt_name": prompt_name, "output": output})
+        vectors = np.zeros((len(texts), self.width), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in f"{prompt or ''}{text}".lower().split():
+                row[hashlib.md5(word.encode()).digest()[0] % self.width] += 1
+        return quantize_vectors(vectors, output)
+
+    def encode_query(self, texts, *, prompt=None, output="float32", progress=None):
+        return self.encode(texts, prompt=prompt, prompt_name="query", output=output)
+
+    def encode_document(self, texts, *, prompt=None, output="float32", progress=None):
+        return self.encode(texts, prompt=prompt, prompt_name="document", output=output)
+
+    def encode_iter(self, texts, *, prompt=None, prompt_name=None, output="float32"):
+        for text in texts:
+            yield self.encode(text, prompt=prompt, prompt_name=prompt_name, output=output)
+
+    def similarity(self, left, right):
+        return similarity(left, right)
+
+    def similarity_pairwise(self, left, right):
+        return similarity_pairwise(left, right)
+
+    def count_tokens(self, texts):
+        return (
+            len(texts.split()) if isinstance(texts, str) else np.array([len(text.split()) for text in texts])
+        )

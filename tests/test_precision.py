@@ -1,0 +1,91 @@
+"""What fewer bits cost, and that they never make a text depend on its neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from tiny import FAMILIES, WORDS
+
+import twinvec
+from twinvec.cli.sentences import gather_sentences
+from twinvec.engine.int8 import quantize_columns
+from twinvec.engine.openvino_runtime import has_bfloat16
+
+TEXTS = [" ".join(WORDS[i % 11 : i % 11 + 1 + i % 17]) for i in range(150)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_int8_stays_near_float32_in_every_architecture(tiny_folders, family):
+    exact = twinvec.load(tiny_folders[family]).encode(TEXTS)
+    small = twinvec.load(tiny_folders[family], precision="int8").encode(TEXTS)
+    cosines = twinvec.similarity_pairwise(exact, small)
+    assert cosines.mean() > 0.999 and cosines.min() > 0.99
+
+
+@pytest.mark.parametrize("precision", ["int8", "bfloat16"])
+def test_low_precision_gives_the_same_bits_alone_and_in_company(tiny_bert, precision):
+    if precision == "bfloat16":
+        pytest.importorskip("openvino", reason="needs the extra 'fast'")
+        if not has_bfloat16():
+            pytest.skip("this CPU has no bfloat16 arithmetic")
+    encoder = twinvec.load(tiny_bert, precision=precision)
+    together = encoder.encode(TEXTS)
+    shuffled = np.random.default_rng(0).permutation(len(TEXTS))
+    assert np.array_equal(encoder.encode([TEXTS[i] for i in shuffled]), together[shuffled])
+    for i in range(0, len(TEXTS), 10):
+        assert np.array_equal(encoder.encode(TEXTS[i]), together[i])
+
+
+def test_bfloat16_on_a_cpu_without_it_says_so_and_computes_in_float32(tiny_bert, encoder, caplog):
+    pytest.importorskip("openvino", reason="needs the extra 'fast'")
+    if has_bfloat16():
+        pytest.skip("this CPU has bfloat16 arithmetic")
+    instead = twinvec.load(tiny_bert, precision="bfloat16")
+    assert "no bfloat16 arithmetic" in caplog.text
+    assert instead.engine.precision == "float32"
+    assert np.array_equal(instead.encode(TEXTS), encoder.encode(TEXTS))
+
+
+matrices = arrays(np.float64, st.tuples(st.sampled_from([2, 4, 8]), st.integers(1, 5)), elements=st.floats(-10, 10))
+
+
+@given(matrices)
+def test_int8_columns_never_overflow_a_pair_and_stay_within_a_step(matrix):
+    quantized, scale = quantize_columns(matrix)
+    pairs = quantized.astype(int).reshape(-1, 2, matrix.shape[1])
+    assert np.maximum(pairs, 0).sum(axis=1).max() <= 128 and np.maximum(-pairs, 0).sum(axis=1).max() <= 128
+    # one step at the most: half for rounding, half where a pair would overflow
+    assert np.abs(quantized * scale - matrix).max() <= scale.max() * 1.001 + 1e-9
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize(("name", "least"), [("minilm", 0.999), ("mpnet", 0.998)])
+def test_int8_is_faithful_on_real_weights(models, name, least):
+    if not (models / name).is_dir():
+        pytest.skip(f"TWINVEC_MODELS holds no {name}")
+    texts = gather_sentences(200)
+    exact = twinvec.load(models / name, long="cut").encode(texts)
+    small = twinvec.load(models / name, long="cut", precision="int8").encode(texts)
+    cosines = twinvec.similarity_pairwise(exact, small)
+    assert cosines.mean() >= least and cosines.min() >= 0.99
+
+
+@pytest.mark.weights
+def test_int8_reads_what_it_was_not_measured_on(models):
+    texts = [
+        "def add(a, b):\n    return a + b",
+        "Der schnelle braune Fuchs springt über den faulen Hund.",
+        "3.14159 2.71828 1.41421",
+        "ok",
+        "?",
+        "日本語のテキストです",
+        "SELECT name FROM users WHERE age > 30 ORDER BY name;",
+        "🙂🙃🚀",
+        "word " * 250,
+    ]
+    exact = twinvec.load(models / "minilm", long="cut").encode(texts)
+    small = twinvec.load(models / "minilm", long="cut", precision="int8").encode(texts)
+    assert twinvec.similarity_pairwise(exact, small).min() > 0.985

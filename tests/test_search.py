@@ -1,0 +1,163 @@
+"""The blocked, running searches against the obvious ones that make the whole matrix."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.search import exact, mining, most_similar_pairs, search, top_k
+from twinvec.vectors import SIMILARITIES
+
+# Small integers: products and sums are exact in float32, so ties are real ties in any block.
+integers = st.integers(-3, 3)
+
+
+def matrices(width=3, max_rows=30, min_rows=0):
+    shape = st.tuples(st.integers(min_rows, max_rows), st.just(width))
+    return hnp.arrays(np.float32, shape, elements=integers)
+
+
+def naive_order(scores):
+    return np.argsort(-scores, axis=1, kind="stable")
+
+
+def naive_pairs(vectors):
+    """All pairs with their cosine in float64, best first, then by left and right."""
+    rows = vectors.astype(np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.where(norms == 0, 1, norms)
+    scores = rows @ rows.T
+    pairs = [(i, j) for i in range(len(rows)) for j in range(i + 1, len(rows))]
+    return sorted(((float(scores[i, j]), i, j) for i, j in pairs), key=lambda p: (-p[0], p[1], p[2]))
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(request, monkeypatch):
+    if "full_blocks" in request.fixturenames:
+        return
+    monkeypatch.setattr(exact, "QUERY_ROWS", 4)
+    monkeypatch.setattr(exact, "VECTOR_ROWS", 5)
+    monkeypatch.setattr(mining, "BLOCK_ROWS", 4)
+
+
+@pytest.fixture
+def full_blocks():
+    """The block sizes users get."""
+
+
+@given(hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2, max_side=12), elements=integers))
+def test_top_k_is_the_start_of_a_stable_sort(scores):
+    for k in (1, 2, scores.shape[1], scores.shape[1] + 3):
+        hits = top_k(scores, k)
+        assert np.array_equal(hits.ids, naive_order(scores)[:, :k])
+        assert np.array_equal(hits.scores, np.take_along_axis(scores, hits.ids, axis=1))
+
+
+@settings(max_examples=50)
+@given(matrices(max_rows=9), matrices(), st.integers(1, 12))
+@pytest.mark.parametrize("measure", ["dot", "manhattan"])
+def test_blocked_search_equals_the_whole_matrix(measure, queries, vectors, k):
+    scores = SIMILARITIES[measure](queries, vectors)
+    hits = search(queries, vectors, k=k, similarity=measure)
+    assert np.array_equal(hits.ids, naive_order(scores)[:, :k])
+
+
+@pytest.mark.parametrize("measure", ["cosine", "euclidean"])
+def test_search_finds_the_neighbors_of_every_measure(measure):
+    rng = np.random.default_rng(0)
+    queries, vectors = rng.normal(size=(11, 8)), rng.normal(size=(203, 8))
+    scores = SIMILARITIES[measure](queries.astype(np.float32), vectors.astype(np.float32))
+    hits = search(queries, vectors, k=7, similarity=measure)
+    assert np.array_equal(hits.ids, naive_order(scores)[:, :7])
+    np.testing.assert_allclose(hits.scores, -np.sort(-scores, axis=1)[:, :7], atol=1e-6)
+
+
+def test_the_length_of_a_query_does_not_matter():
+    rng = np.random.default_rng(1)
+    queries, vectors = rng.normal(size=(5, 8)), rng.normal(size=(50, 8))
+    assert np.array_equal(search(queries, vectors).ids, search(7 * queries, vectors).ids)
+
+
+def test_one_query_without_a_batch_axis_gives_one_row():
+    assert search([1.0, 0.0], [[0.0, 1.0], [1.0, 0.0]], k=5).ids.tolist() == [[1, 0]]
+
+
+def test_vectors_may_be_a_memory_mapped_file(tmp_path):
+    vectors = np.random.default_rng(2).normal(size=(40, 4)).astype(np.float32)
+    np.save(tmp_path / "v.npy", vectors)
+    mapped = np.load(tmp_path / "v.npy", mmap_mode="r")
+    assert np.array_equal(search(vectors[:3], mapped, k=2).ids, search(vectors[:3], vectors, k=2).ids)
+
+
+@given(matrices(width=2, max_rows=25), st.integers(1, 40))
+def test_pairs_equal_those_of_the_whole_matrix(vectors, k):
+    found, expected = most_similar_pairs(vectors, k), naive_pairs(vectors)[:k]
+    # float32 blocks may order scores within 1e-6 of each other differently, so compare score by score
+    np.testing.assert_allclose(found.scores, [score for score, _, _ in expected], atol=2e-6)
+    assert np.all(found.left < found.right)
+    assert len(set(zip(found.left.tolist(), found.right.tolist(), strict=True))) == len(expected)
+
+
+def test_pairs_of_random_vectors_are_exactly_the_best_ones():
+    vectors = np.random.default_rng(3).normal(size=(60, 8)).astype(np.float32)
+    found, expected = most_similar_pairs(vectors, 50), naive_pairs(vectors)[:50]
+    assert list(zip(found.left, found.right, strict=True)) == [(i, j) for _, i, j in expected]
+
+
+def test_equal_rows_score_one_and_come_in_the_order_of_their_ids():
+    vectors = np.repeat(np.random.default_rng(4).normal(size=(1, 7)), 6, axis=0)
+    pairs = most_similar_pairs(vectors, 100)
+    assert pairs.scores.tolist() == [1.0] * 15
+    places = list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True))
+    assert places == [(i, j) for i in range(6) for j in range(i + 1, 6)]
+
+
+def test_a_threshold_keeps_only_pairs_at_least_that_near():
+    vectors = np.random.default_rng(5).normal(size=(40, 4))
+    pairs = most_similar_pairs(vectors, 10_000, threshold=0.5)
+    assert len(pairs.scores) == sum(score >= 0.5 for score, _, _ in naive_pairs(vectors)) > 0
+    assert most_similar_pairs(vectors, threshold=1.5).scores.shape == (0,)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_fewer_than_two_vectors_have_no_pairs(n):
+    assert [len(part) for part in most_similar_pairs(np.ones((n, 3)))] == [0, 0, 0]
+
+
+def test_no_vectors_and_no_queries_give_empty_hits():
+    assert search(np.ones((2, 3)), np.ones((0, 3))).ids.shape == (2, 0)
+    assert search(np.ones((0, 3)), np.ones((9, 3)), k=4).ids.shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: search(np.ones((1, 2)), np.ones((4, 3))), "width 2, the vectors 3"),
+        (lambda: search(np.ones((1, 2)), np.ones((4, 2)), k=0), "at least 1, got 0"),
+        (lambda: search(np.ones((1, 2)), np.array([[0, np.nan]])), "Row 0 of vectors holds NaN"),
+        (lambda: search(["a text"], np.ones((4, 2))), r"numbers of shape \(n, width\)"),
+        (lambda: most_similar_pairs(np.ones(4)), r"got float64 of shape \(4,\)"),
+        (lambda: most_similar_pairs(np.ones((4, 2)), 0), "k must be at least 1"),
+    ],
+)
+def test_unusable_input_is_refused_with_a_reason(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_an_unknown_similarity_is_refused_with_a_guess():
+    with pytest.raises(UnknownNameError, match="Did you mean 'cosine'"):
+        search(np.ones((1, 2)), np.ones((1, 2)), similarity="cosin")
+
+
+def test_all_pairs_of_ten_thousand_vectors_take_seconds_and_little_memory(full_blocks):
+    vectors = np.random.default_rng(6).normal(size=(10_000, 384)).astype(np.float32)
+    vectors[7777] = vectors[42]
+    start = time.perf_counter()
+    pairs = most_similar_pairs(vectors, 10)
+    assert (pairs.left[0], pairs.right[0]) == (42, 7777)
+    assert time.perf_counter() - start < 20  # about 1 s on two free cores; far more only if n x n is sorted

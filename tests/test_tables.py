@@ -1,0 +1,266 @@
+"""Reading texts and writing vectors: every format, and every way a file can be wrong."""
+
+import gzip
+import json
+import sys
+from io import BufferedReader, BytesIO, TextIOWrapper
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twinvec.errors import InputError, MissingExtraError, UnknownNameError
+from twinvec.tables import read_texts, write_vectors
+from twinvec.tables.writing import npy_header
+
+TEXTS = ["Hello, world.", "", 'She said "no".', "Größe 🙂"]
+
+
+def write_file(folder, format, texts):
+    """A file of the format that holds the texts."""
+    path = folder / f"texts.{'txt' if format == 'lines' else format}"
+    if format == "lines":
+        path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    elif format == "csv":
+        quoted = ['"' + text.replace('"', '""') + '"' for text in texts]
+        path.write_text("id,text\n" + "".join(f"{i},{q}\n" for i, q in enumerate(quoted)), encoding="utf-8")
+    elif format == "tsv":
+        path.write_text("id\ttext\n" + "".join(f"{i}\t{t}\n" for i, t in enumerate(texts)), encoding="utf-8")
+    elif format == "jsonl":
+        path.write_text("".join(json.dumps({"id": 1, "text": t}) + "\n" for t in texts), encoding="utf-8")
+    else:
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table({"id": list(range(len(texts))), "text": texts}), path)
+    return path
+
+
+FORMATS = ["lines", "csv", "tsv", "jsonl", "parquet"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_gives_the_same_texts(tmp_path, format):
+    assert list(read_texts(write_file(tmp_path, format, TEXTS))) == TEXTS
+
+
+@pytest.mark.parametrize("format", FORMATS[:4])
+def test_text_formats_may_be_gzipped(tmp_path, format):
+    plain = write_file(tmp_path, format, TEXTS)
+    packed = tmp_path / f"{plain.name}.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert list(read_texts(packed)) == TEXTS
+
+
+@pytest.mark.parametrize("format", FORMATS[:4])
+def test_text_formats_may_come_from_standard_input(tmp_path, monkeypatch, format):
+    data = write_file(tmp_path, format, TEXTS).read_bytes()
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(data)))
+    assert list(read_texts("-", format=format)) == TEXTS
+
+
+def test_standard_input_may_be_gzipped(monkeypatch):
+    data = BufferedReader(BytesIO(gzip.compress("Größe\n".encode())))
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(data))
+    assert list(read_texts("-")) == ["Größe"]
+
+
+@pytest.mark.parametrize("format", FORMATS[1:])
+def test_a_column_is_chosen_by_its_name(tmp_path, format):
+    if format == "parquet" or format == "jsonl":  # their ids are numbers
+        with pytest.raises(InputError, match="'id' is a int"):
+            list(read_texts(write_file(tmp_path, format, TEXTS), "id"))
+    else:
+        assert list(read_texts(write_file(tmp_path, format, TEXTS), "id")) == ["0", "1", "2", "3"]
+
+
+def test_the_only_column_needs_no_name(tmp_path):
+    (tmp_path / "a.csv").write_text("question\nWhy?\n")
+    assert list(read_texts(tmp_path / "a.csv")) == ["Why?"]
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_no_part_of_a_text(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    assert list(read_texts(tmp_path / "a.txt")) == ["one", "two"]
+
+
+def test_empty_lines_are_texts_and_only_a_line_feed_ends_a_line(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\n\u2028two\x0cthree\n", encoding="utf-8", newline="")
+    assert list(read_texts(tmp_path / "a.txt")) == ["one", "", "\u2028two\x0cthree"]
+
+
+def test_a_quoted_field_of_csv_may_span_lines(tmp_path):
+    (tmp_path / "a.csv").write_text('text,n\n"two\nlines",1\n\n"x",2\n')
+    assert list(read_texts(tmp_path / "a.csv")) == ["two\nlines", "x"]
+
+
+def test_a_quote_in_tsv_is_a_character(tmp_path):
+    (tmp_path / "a.tsv").write_text('text\tn\n"a" b\t1\n6" nail\t2\n')
+    assert list(read_texts(tmp_path / "a.tsv")) == ['"a" b', '6" nail']
+
+
+BAD_FILES = {
+    "empty.txt": (b"", "empty.txt holds no texts"),
+    "empty.csv": (b"", "holds no texts"),
+    "header.csv": (b"text\n", "holds no texts"),
+    "latin.txt": (b"fine\nGr\xf6\xdfe\n", r"line 2: byte 3 \(0xf6\) is not UTF-8. Save the file as UTF-8"),
+    "short.csv": (b"id,text\n1,a\n2\n", r"line 3: the row has 1 fields, the first row 2 \(id, text\)"),
+    "comma.csv": (b"id,text\n1,a, b\n", "Quote fields that hold the separator"),
+    "quote.csv": (b'text\n"a" b\n', "line 2: .* Check the quotes"),
+    "which.csv": (b"left,right\na,b\n", r"2 columns, and none .*: left, right. Name the one"),
+    "twice.csv": (b"text,text\na,b\n", "several columns called 'text'"),
+    "broken.jsonl": (b'{"text": "a"}\n{"text": \n', "line 2 is not JSON: .* Write one JSON object per line"),
+    "list.jsonl": (b'["a"]\n', "line 1 holds a list, not an object"),
+    "lacks.jsonl": (b'{"text": "a", "id": 1}\n{"id": 2}\n', "line 2 has no column 'text', only: id"),
+    "null.jsonl": (b'{"text": null}\n', "line 1: 'text' is null, not a text"),
+    "number.jsonl": (b'{"text": 7}\n', r"'text' is a int \(7\)"),
+    "cut.txt.gz": (gzip.compress(b"hello\n" * 100)[:-9], "not whole gzip data"),
+    "broken.parquet": (b"PAR1 no, not really", "cannot be read as parquet"),
+    "notes.docx": (b"x", "'.docx' .* does not tell the format. Name its format"),
+    "README": (b"x", "which has no ending"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_is_refused_with_place_and_remedy(tmp_path, name):
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    data, message = BAD_FILES[name]
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        list(read_texts(tmp_path / name))
+
+
+def test_missing_files_folders_and_unreadable_ones_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"There is no file .*missing.txt"):
+        read_texts(tmp_path / "missing.txt")
+    with pytest.raises(InputError, match="is a folder"):
+        read_texts(tmp_path, format="lines")
+
+
+def test_wrong_names_are_refused_with_a_guess(tmp_path):
+    (tmp_path / "a.csv").write_text("title,body\na,b\n")
+    with pytest.raises(UnknownNameError, match=r"Unknown column 'titel'. Did you mean 'title'"):
+        read_texts(tmp_path / "a.csv", "titel")
+    with pytest.raises(UnknownNameError, match=r"Unknown format 'cvs'. Did you mean 'csv'"):
+        read_texts(tmp_path / "a.csv", format="cvs")
+    with pytest.raises(InputError, match="Plain lines have no columns"):
+        read_texts(tmp_path / "a.csv", "title", format="lines")
+
+
+def test_parquet_is_not_read_from_a_pipe():
+    with pytest.raises(InputError, match="Save it to a file first"):
+        read_texts("-", format="parquet")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8])
+@pytest.mark.parametrize("n", [1, 10, 1000])
+def test_npy_files_load_as_the_array_that_was_written(tmp_path, n, dtype):
+    vectors = np.random.default_rng(0).integers(0, 100, size=(n, 6)).astype(dtype)
+    written = write_vectors(((str(i), vector) for i, vector in enumerate(vectors)), tmp_path / "v.npy")
+    loaded = np.load(tmp_path / "v.npy", mmap_mode="r")
+    assert written == n
+    assert loaded.dtype == dtype
+    assert np.array_equal(loaded, vectors)
+
+
+@given(st.integers(0, 10**15), st.integers(1, 100_000))
+def test_the_npy_header_has_one_length_and_numpy_reads_it(n, width):
+    header = npy_header(np.dtype(np.float32), (n, width))
+    assert len(header) == 128
+    stream = BytesIO(header)
+    assert np.lib.format.read_magic(stream) == (1, 0)
+    assert np.lib.format.read_array_header_1_0(stream) == ((n, width), False, np.dtype(np.float32))
+
+
+@given(
+    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=5), st.text()
+)
+def test_jsonl_gives_back_the_same_bits(tmp_path_factory, numbers, text):
+    text = text.encode("utf-8", "ignore").decode()  # without lone surrogates, which no encoder takes
+    target = tmp_path_factory.mktemp("jsonl") / "v.jsonl"
+    write_vectors([(text, np.array(numbers, dtype=np.float32))], target)
+    row = json.loads(target.read_text(encoding="utf-8"))
+    assert row["text"] == text
+    assert np.array_equal(np.array(row["vector"], dtype=np.float32), np.array(numbers, dtype=np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8])
+def test_parquet_holds_text_and_vectors_of_fixed_size(tmp_path, dtype, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr("twinvec.tables.parquet.WRITE_ROWS", 3)
+    vectors = np.arange(40).reshape(10, 4).astype(dtype)
+    write_vectors([(f"t{i}", vector) for i, vector in enumerate(vectors)], tmp_path / "v.parquet")
+    table = parquet.read_table(tmp_path / "v.parquet")
+    assert table.column_names == ["text", "vector"]
+    assert table["vector"].type.list_size == 4
+    assert np.array_equal(np.array(table["vector"].to_pylist(), dtype=dtype), vectors)
+    assert list(read_texts(tmp_path / "v.parquet")) == [f"t{i}" for i in range(10)]
+
+
+def failing_rows(vectors):
+    yield from vectors
+    raise InputError("The third text is bad.")
+
+
+@pytest.mark.parametrize("name", ["v.npy", "v.jsonl", "v.parquet"])
+def test_an_error_half_way_leaves_nothing_behind(tmp_path, name):
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    vectors = [("a", np.ones(3, np.float32)), ("b", np.ones(3, np.float32))]
+    with pytest.raises(InputError, match="third text"):
+        write_vectors(failing_rows(vectors), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_half_way_keeps_the_old_file(tmp_path):
+    (tmp_path / "v.npy").write_text("old")
+    with pytest.raises(InputError):
+        write_vectors(failing_rows([("a", np.ones(3, np.float32))]), tmp_path / "v.npy", replace=True)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_an_existing_file_is_replaced_only_on_demand(tmp_path):
+    row = ("a", np.ones(3, np.float32))
+    (tmp_path / "v.npy").write_text("old")
+    with pytest.raises(InputError, match=r"exists already. .* --force"):
+        write_vectors([row], tmp_path / "v.npy")
+    write_vectors([row], tmp_path / "v.npy", replace=True)
+    assert np.load(tmp_path / "v.npy").shape == (1, 3)
+
+
+def test_targets_that_cannot_be_written_are_refused(tmp_path):
+    row = ("a", np.ones(3, np.float32))
+    with pytest.raises(InputError, match="There is no folder"):
+        write_vectors([row], tmp_path / "nowhere" / "v.npy")
+    with pytest.raises(InputError, match=r"ending '.txt' .* Give the output one of these endings: .npy"):
+        write_vectors([row], tmp_path / "v.txt")
+    with pytest.raises(InputError, match="no vectors to write"):
+        write_vectors([], tmp_path / "v.npy")
+    (tmp_path / "d.npy").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        write_vectors([row], tmp_path / "d.npy", replace=True)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(MissingExtraError, match=r"pip install 'twinvec\[tables\]'"):
+        read_texts(tmp_path / "a.parquet")
+    with pytest.raises(MissingExtraError, match="Writing parquet needs"):
+        write_vectors(failing_rows([]), tmp_path / "v.parquet")  # said before the first vector is made
+
+
+def test_reading_and_writing_hold_few_rows_at_a_time(tmp_path):
+    """The writer takes row 2 only after row 1 is written: nothing is gathered."""
+    (tmp_path / "a.txt").write_text("x\n" * 1000)
+    taken = []
+
+    def watched():
+        for text in read_texts(tmp_path / "a.txt"):
+            taken.append(text)
+            yield text, np.zeros(2, np.float32)
+
+    stream = watched()
+    next(stream)
+    assert len(taken) == 1
+    assert write_vectors(stream, tmp_path / "v.npy") == 999
