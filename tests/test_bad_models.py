@@ -12,9 +12,9 @@ import sys
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from tiny import tiny_tokenizer, write_plain_model, write_tiny_model
 
 import twinvec
+from tiny import tiny_tokenizer, write_plain_model, write_tiny_model
 from twinvec.errors import ModelFolderError, ModelNotFoundError, UnknownNameError, WeightsError
 from twinvec.inspection import inspect_model
 
@@ -95,7 +95,7 @@ def test_values_that_are_not_finite_are_refused(folder, value):
         weights["embeddings.word_embeddings.weight"][7, 3] = value
 
     change_weights(folder, spoil)
-    with pytest.raises(WeightsError, match="word_embeddings.weight holds NaN or infinite values"):
+    with pytest.raises(WeightsError, match=r"word_embeddings.weight holds NaN or infinite values"):
         twinvec.load(folder)
 
 

@@ -43,9 +43,7 @@ def loads(monkeypatch):
 
 
 def run(*arguments, stdin=None):
-    return CliRunner().invoke(
-        main, [str(argument) for argument in arguments], input=stdin, prog_name="twinvec"
-    )
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin, prog_name="twinvec")
 
 
 def write_source(folder, format):
@@ -67,9 +65,7 @@ def write_source(folder, format):
 
 def expected_lines():
     vectors = HashEncoder().encode(TEXTS).astype(int).tolist()
-    return "".join(
-        json.dumps({"text": text, "vector": row}) + "\n" for text, row in zip(TEXTS, vectors, strict=True)
-    )
+    return "".join(json.dumps({"text": text, "vector": row}) + "\n" for text, row in zip(TEXTS, vectors, strict=True))
 
 
 @pytest.mark.parametrize("format", READ_FORMATS)
@@ -116,12 +112,8 @@ def test_embed_writes_smaller_numbers(tmp_path, loads, kind, dtype):
 
 
 def test_options_of_the_model_reach_it(tmp_path, loads):
-    given = (
-        "--precision int8 --threads 3 --device cpu --runtime openvino --long chunk --truncate-dim 8 --offline"
-    )
-    result = run(
-        "embed", write_source(tmp_path, "lines"), "-m", "other", *given.split(), "--prompt", "query: "
-    )
+    given = "--precision int8 --threads 3 --device cpu --runtime openvino --long chunk --truncate-dim 8 --offline"
+    result = run("embed", write_source(tmp_path, "lines"), "-m", "other", *given.split(), "--prompt", "query: ")
     assert result.exit_code == 0
     name, settings, encoder = loads[0]
     assert name == "other"
@@ -143,9 +135,7 @@ def test_a_file_that_exists_is_kept_unless_forced(tmp_path, loads):
     target.write_text("mine")
     result = run("embed", source, "-o", target)
     assert result.exit_code == 1
-    assert (
-        result.stderr == f"Error: {target} exists already. Choose another name, or replace it with --force.\n"
-    )
+    assert result.stderr == f"Error: {target} exists already. Choose another name, or replace it with --force.\n"
     assert target.read_text() == "mine" and loads == []
     assert run("embed", source, "-o", target, "--force").exit_code == 0
     assert np.load(target).shape == (3, 16)
@@ -193,9 +183,7 @@ def test_a_bad_call_is_refused_before_a_model_is_loaded(tmp_path, monkeypatch, l
     assert exit_code == 2 or result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", [["embed", "-"], ["similarity", "A", "B"], ["pairs", "-"], ["bench"], ["demo"]]
-)
+@pytest.mark.parametrize("arguments", [["embed", "-"], ["similarity", "A", "B"], ["pairs", "-"], ["bench"], ["demo"]])
 def test_without_a_model_the_error_says_how_to_give_one(monkeypatch, arguments):
     monkeypatch.delenv("TWINVEC_MODEL", raising=False)
     result = run(*arguments)

@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from tiny import WORDS
 
 import twinvec
+from tiny import WORDS
 from twinvec.engine.streams import Streams
 
 TEXTS = [" ".join(WORDS[i % 7 : i % 19 + 2]) for i in range(120)]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tiny import WORDS, write_tiny_model
 
 import twinvec
+from tiny import WORDS, write_tiny_model
 from twinvec.errors import InputError, TextTooLongError, UnknownNameError
 
 SENTENCES = ["the cat sits on the mat", "a dog", "", "rain in the old city and sun on the river", "a dog"]

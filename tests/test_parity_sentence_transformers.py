@@ -9,9 +9,9 @@ import warnings
 
 import numpy as np
 import pytest
-from tiny import FAMILIES, WIDTH, write_tiny_model
 
 import twinvec
+from tiny import FAMILIES, WIDTH, write_tiny_model
 from twinvec.model_folder import POOLING_KEYS, POOLING_MODES
 
 pytest.importorskip("torch", reason="parity needs the extra 'train'")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tiny import FAMILIES, POSITIONS, VOCABULARY
 
+from tiny import FAMILIES, POSITIONS, VOCABULARY
 from twinvec.engine.batching import pad
 from twinvec.engine.model import read_model
 from twinvec.engine.onnx_runtime import OnnxRuntime

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from tiny import FAMILIES, WORDS
 
 import twinvec
+from tiny import FAMILIES, WORDS
 from twinvec.cli.sentences import gather_sentences
 from twinvec.engine.int8 import quantize_columns
 from twinvec.engine.openvino_runtime import has_bfloat16

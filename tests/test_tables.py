@@ -172,9 +172,7 @@ def test_the_npy_header_has_one_length_and_numpy_reads_it(n, width):
     assert np.lib.format.read_array_header_1_0(stream) == ((n, width), False, np.dtype(np.float32))
 
 
-@given(
-    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=5), st.text()
-)
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=5), st.text())
 def test_jsonl_gives_back_the_same_bits(tmp_path_factory, numbers, text):
     text = text.encode("utf-8", "ignore").decode()  # without lone surrogates, which no encoder takes
     target = tmp_path_factory.mktemp("jsonl") / "v.jsonl"

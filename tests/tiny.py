@@ -12,12 +12,59 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-WORDS = (
-    "the a cat dog bird sits runs sleeps on in under mat tree house red blue small large is was and or not good bad "
-    "man woman child reads writes book letter to from with of city river water rain sun moon happy sad old new"
-).split()
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "bird",
+    "sits",
+    "runs",
+    "sleeps",
+    "on",
+    "in",
+    "under",
+    "mat",
+    "tree",
+    "house",
+    "red",
+    "blue",
+    "small",
+    "large",
+    "is",
+    "was",
+    "and",
+    "or",
+    "not",
+    "good",
+    "bad",
+    "man",
+    "woman",
+    "child",
+    "reads",
+    "writes",
+    "book",
+    "letter",
+    "to",
+    "from",
+    "with",
+    "of",
+    "city",
+    "river",
+    "water",
+    "rain",
+    "sun",
+    "moon",
+    "happy",
+    "sad",
+    "old",
+    "new",
+]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,!?'", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz0123456789")]
+CHARACTERS = [
+    *"abcdefghijklmnopqrstuvwxyz0123456789.,!?'",
+    *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz0123456789"),
+]
 VOCABULARY = list(dict.fromkeys([*SPECIAL, *WORDS, *CHARACTERS]))
 WIDTH, HEADS, INNER, LAYERS, POSITIONS = 32, 4, 64, 3, 40
 
@@ -236,7 +283,11 @@ def write_plain_model(folder: Path, family: str, seed: int = 0) -> Path:
     tiny_tokenizer(config).save(str(folder / "tokenizer.json"))
     special = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
     names = ["input_ids", "attention_mask", *(["token_type_ids"] if "type_vocab_size" in config else [])]
-    limits = {"model_max_length": POSITIONS, "tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": names}
+    limits = {
+        "model_max_length": POSITIONS,
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": names,
+    }
     write_json(folder / "tokenizer_config.json", limits | special)
     return folder
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from twinvec.engine.batching import pad, plan_batches, plan_equal, plan_single
 from twinvec.engine.choose import Engine
 from twinvec.engine.settings import EngineSettings
 from twinvec.engine.streams import Streams
-from twinvec.errors import UnknownNameError
+from twinvec.errors import InputError, UnknownNameError
 from twinvec.model_folder import ModelFolder, Normalize
 from twinvec.model_saving import save_model
 from twinvec.progress import Progress
@@ -82,7 +82,8 @@ class Encoder:
             progress: show a progress bar; by default on long work when standard error is a terminal.
         """
         if isinstance(texts, str):
-            return self.encode([texts], prompt=prompt, prompt_name=prompt_name, output=output, progress=False)[0]
+            row: Array = self.encode([texts], prompt=prompt, prompt_name=prompt_name, output=output, progress=False)[0]
+            return row
         checked = check_texts(texts)
         cut = LongTexts(self.max_tokens)
         vectors = self._vectors(checked, self._prompt(prompt, prompt_name), cut, progress=progress)
@@ -109,8 +110,11 @@ class Encoder:
         prefix = self._prompt(prompt, prompt_name)
         cut = LongTexts(self.max_tokens)
         source = iter([texts] if isinstance(texts, str) else texts)
+        n_done = 0
         while block := list(islice(source, TEXTS_PER_BLOCK)):
-            yield from quantize_vectors(self._vectors(check_texts(block), prefix, cut, progress=False), output)
+            vectors = self._vectors(check_texts(block, n_done), prefix, cut, progress=False, n_before=n_done)
+            yield from quantize_vectors(vectors, output)
+            n_done += len(block)
         self._report(cut)
 
     def encode_tokens(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
@@ -138,14 +142,10 @@ class Encoder:
             cut.warn()
         return states
 
-    @overload
-    def count_tokens(self, texts: str) -> int: ...
-    @overload
-    def count_tokens(self, texts: Iterable[str]) -> NDArray[np.int64]: ...
-    def count_tokens(self, texts: str | Iterable[str]) -> int | NDArray[np.int64]:
-        """Tokens of each whole text, special ones included: ``(len(texts),)``; one string gives a number."""
+    def count_tokens(self, texts: str | Iterable[str]) -> NDArray[np.int64]:
+        """Tokens of each whole text, special ones included: ``(len(texts),)``; one string gives a single number."""
         if isinstance(texts, str):
-            return int(self.lengths([texts]).n_tokens[0])
+            return self.count_tokens([texts]).reshape(())
         return self.lengths(texts).n_tokens
 
     def lengths(self, texts: Iterable[str], *, prompt: str | None = None) -> Lengths:
@@ -167,7 +167,9 @@ class Encoder:
         """Write the model as a folder that Twinvec and sentence-transformers load. It must not exist yet."""
         save_model(replace(self.folder, truncate_dim=self.truncate_dim, max_tokens=self.max_tokens), Path(folder))
 
-    def _vectors(self, texts: list[str], prefix: str, cut: LongTexts, *, progress: bool | None) -> Vectors:
+    def _vectors(
+        self, texts: list[str], prefix: str, cut: LongTexts, *, progress: bool | None, n_before: int = 0
+    ) -> Vectors:
         vectors = np.zeros((len(texts), self.engine.width), dtype=np.float32)
         parts: dict[int, list[tuple[int, int, Vectors]]] = defaultdict(list)
         n_unpooled = 0
@@ -186,7 +188,7 @@ class Encoder:
             bar.advance(len(rows))
 
         with Progress(len(texts), "embedding", shown=progress) as bar:
-            self._run(texts, RowMaker(self.tokenizer, self.max_tokens, self.settings.long, cut), work)
+            self._run(texts, RowMaker(self.tokenizer, self.max_tokens, self.settings.long, cut, n_before), work)
         for owner, windows in parts.items():
             joined = join_windows([(count, vector) for _, count, vector in sorted(windows, key=lambda part: part[0])])
             vectors[owner] = unit_rows(joined) if isinstance(self.folder.modules[-1], Normalize) else joined
@@ -216,6 +218,8 @@ class Encoder:
         name = self.folder.default_prompt if prompt_name is None else prompt_name
         if name is None:
             return ""
+        if not self.folder.prompts:
+            raise InputError(f"This model has no prompts, so none called {name!r}.", hint="Give the text as prompt=.")
         if name not in self.folder.prompts:
             raise UnknownNameError("prompt", name, self.folder.prompts)
         return self.folder.prompts[name]

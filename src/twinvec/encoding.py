@@ -13,7 +13,7 @@ from twinvec.errors import TextTooLongError
 from twinvec.text import Tokenizer, windows
 from twinvec.types import LongPolicy, Vectors
 
-__all__ = ["LongTexts", "Row", "RowMaker", "WHOLE", "join_windows", "plan_jobs"]
+__all__ = ["WHOLE", "LongTexts", "Row", "RowMaker", "join_windows", "plan_jobs"]
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +69,7 @@ class RowMaker:
     max_tokens: int
     long: LongPolicy
     cut: LongTexts = field(compare=False)
+    n_before: int = 0  # texts of this run that came before these, for messages
 
     def rows(self, texts: Sequence[str], owners: Sequence[int]) -> list[Row]:
         """The rows of some texts; ``owners`` are their places. A text without any token has no row."""
@@ -93,7 +94,7 @@ class RowMaker:
     def _refuse_or_note(self, owner: int, n_tokens: int) -> None:
         if self.long == "error":
             raise TextTooLongError(
-                f"texts[{owner}] has {n_tokens} tokens, but this model reads {self.max_tokens}.",
+                f"texts[{self.n_before + owner}] has {n_tokens} tokens, but this model reads {self.max_tokens}.",
                 hint="Use long='chunk' to read all of it, or long='warn' or 'cut' to use its beginning.",
             )
         self.cut.note(n_tokens)

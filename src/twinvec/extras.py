@@ -23,7 +23,8 @@ def require(module: str, *, extra: str, feature: str) -> ModuleType:
         if error.name != module.partition(".")[0]:
             raise  # the package is there, but broken inside: do not hide that
         raise MissingExtraError(
-            f"{feature} needs the package {module!r}.", hint=f"Install it with: pip install 'twinvec[{extra}]'"
+            f"{feature} needs the package {module!r}.",
+            hint=f"Install it with: pip install 'twinvec[{extra}]'",
         ) from error
 
 

@@ -43,12 +43,13 @@ def _cached(repository: str, revision: str | None) -> Path | None:
 
 def _fetched(repository: str, revision: str | None, *, offline: bool) -> Path:
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HFValidationError, HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     problem = f"No model {repository!r} on this machine: neither a folder of that name nor in the hub's cache"
     if offline or constants.HF_HUB_OFFLINE:
         raise ModelNotFoundError(
-            f"{problem}, and offline use was asked for.", hint="Fetch it once with a network, or give a folder."
+            f"{problem}, and offline use was asked for.",
+            hint="Fetch it once with a network, or give a folder.",
         )
     try:
         return Path(snapshot_download(repository, revision=revision, allow_patterns=list(WANTED)))

@@ -99,7 +99,8 @@ def read_model_folder(path: Path) -> ModelFolder:
     kinds = [str(row.get("type", "")).rsplit(".", 1)[-1] for row in listed]
     if kinds[0] != "Transformer":
         raise ModelFolderError(
-            f"The first module of {path} is {kinds[0]!r}.", hint="Only models that start with a Transformer load."
+            f"The first module of {path} is {kinds[0]!r}.",
+            hint="Only models that start with a Transformer load.",
         )
     folders = [_inside(path, str(row.get("path", ""))) for row in listed]
     modules = tuple(

@@ -29,12 +29,12 @@ def unit_rows(vectors: Vectors) -> Vectors:
 
 def cosine(left: Vectors, right: Vectors) -> Vectors:
     """Cosine of every row of ``left`` with every row of ``right``: ``(n, m)``."""
-    return unit_rows(left) @ unit_rows(right).T
+    return np.asarray(unit_rows(left) @ unit_rows(right).T)
 
 
 def dot(left: Vectors, right: Vectors) -> Vectors:
     """Dot product of every row of ``left`` with every row of ``right``: ``(n, m)``."""
-    return left @ right.T
+    return np.asarray(left @ right.T)
 
 
 def euclidean(left: Vectors, right: Vectors) -> Vectors:

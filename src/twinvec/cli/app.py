@@ -15,9 +15,7 @@ from twinvec.cli.similarity import similarity
 __all__ = ["main"]
 
 
-@click.group(
-    cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--version",
     is_flag=True,

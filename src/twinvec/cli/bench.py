@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from twinvec.cli.options import PRECISIONS, ModelChoice, model_options
-from twinvec.text import sample_texts
 from twinvec.cli.screen import open_console, plain_table, say
 from twinvec.errors import DeviceError, MissingExtraError
+from twinvec.text import sample_texts
 
 if TYPE_CHECKING:
     from twinvec.encoder import Encoder
@@ -94,9 +94,7 @@ def measure(encoders: Mapping[str, Encoder]) -> list[Speed]:
             precision=name,
             texts_per_s=len(texts) / median(whole[name]),
             single_ms=1000 * median(single[name]),
-            cosine=None
-            if name == "float32"
-            else float(similarity_pairwise(vectors[name], vectors["float32"]).mean()),
+            cosine=None if name == "float32" else float(similarity_pairwise(vectors[name], vectors["float32"]).mean()),
         )
         for name in encoders
     ]

@@ -57,12 +57,8 @@ def demo(model: ModelChoice) -> None:
     print_report(
         Report(
             texts=texts,
-            nearest=choose_pairs(
-                pairs, lambda a, b: not are_near_duplicates(texts[a], texts[b]), n=N_NEAREST
-            ),
-            reworded=choose_pairs(
-                pairs, lambda a, b: shared_words(texts[a], texts[b]) <= FEW_WORDS, n=N_REWORDED
-            ),
+            nearest=choose_pairs(pairs, lambda a, b: not are_near_duplicates(texts[a], texts[b]), n=N_NEAREST),
+            reworded=choose_pairs(pairs, lambda a, b: shared_words(texts[a], texts[b]) <= FEW_WORDS, n=N_REWORDED),
             answers=[
                 Answer(question, list(zip(scores, ids, strict=True)))
                 for question, ids, scores in zip(QUESTIONS, *hits, strict=True)

@@ -86,8 +86,7 @@ class PromptChoice:
 def _need_model(_: click.Context, __: click.Parameter, name: str | None) -> str:
     if not name:
         raise click.UsageError(
-            "No model given. Name one with -m (a folder, or a name on the Hugging Face hub), "
-            "or set TWINVEC_MODEL."
+            "No model given. Name one with -m (a folder, or a name on the Hugging Face hub), or set TWINVEC_MODEL."
         )
     return name
 
@@ -113,9 +112,7 @@ MODEL_OPTIONS: dict[str, Decorator] = {
     "threads": click.option(
         "--threads", type=click.IntRange(min=1), help="Batches that run at once. Default: one per core."
     ),
-    "device": click.option(
-        "--device", type=click.Choice(DEVICES), default="cpu", show_default=True, help="Device."
-    ),
+    "device": click.option("--device", type=click.Choice(DEVICES), default="cpu", show_default=True, help="Device."),
     "runtime": click.option(
         "--runtime",
         type=click.Choice(RUNTIMES),

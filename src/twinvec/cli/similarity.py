@@ -17,9 +17,7 @@ MEASURES = ("cosine", "dot", "euclidean", "manhattan")
 @model_options()
 @prompt_options
 @click.option("--measure", type=click.Choice(MEASURES), help="Default: the model's own.")
-def similarity(
-    *, left: str, right: str, model: ModelChoice, prompt: PromptChoice, measure: str | None
-) -> None:
+def similarity(*, left: str, right: str, model: ModelChoice, prompt: PromptChoice, measure: str | None) -> None:
     """Print how similar the texts A and B are.
 
     Higher means nearer, with every measure: the distances (euclidean, manhattan) are printed negated.

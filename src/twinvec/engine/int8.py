@@ -55,7 +55,7 @@ def smooth_scales(ranges: Ranges, matrix: Array) -> Array:
     reach = np.maximum(ranges.high - ranges.low, 1e-3).astype(np.float64)
     size = np.maximum(np.sqrt((matrix**2).mean(axis=1)), 1e-6)
     scales = reach**SMOOTHING / size ** (1 - SMOOTHING)
-    return scales * ((reach / scales).max() / 255)
+    return np.asarray(scales * ((reach / scales).max() / 255))
 
 
 def fold_contexts(weights: Mapping[str, Vectors], ranges: Mapping[str, Ranges]) -> dict[str, Vectors]:
@@ -99,7 +99,9 @@ class Int8Linear:
         together = np.concatenate([matrix.T / np.sqrt((matrix**2).mean()) for matrix in sizes], axis=1)
         name = f"blocks.{block}.qkv"
         steps, center, values = self._read_norm(stream, name, together)
-        shape = graph.add("Concat", graph.add("Shape", "ids"), graph.axes(backbone.n_heads, backbone.head_width), axis=0)
+        shape = graph.add(
+            "Concat", graph.add("Shape", "ids"), graph.axes(backbone.n_heads, backbone.head_width), axis=0
+        )
         heads = []
         for part, (matrix, bias) in zip(("query", "key", "value"), parts, strict=True):
             product = self._fixed_product(values, f"{name}.{part}", matrix, bias, (self.ranges[name], steps, center))
@@ -174,12 +176,15 @@ class Int8Linear:
             self.graph.weight(f"{name}.norm.weight", scale.astype(np.float32)),
             self.graph.weight(f"{name}.norm.bias", bias.astype(np.float32)),
         ]
-        return self.graph.add(
-            "LayerNormalization", stream.summed, *inputs, axis=-1, epsilon=self.backbone.epsilon
-        )
+        return self.graph.add("LayerNormalization", stream.summed, *inputs, axis=-1, epsilon=self.backbone.epsilon)
 
     def _fixed_product(
-        self, values: str, name: str, matrix: Vectors, bias: Vectors | None, scales: tuple[Ranges, Array, Array]
+        self,
+        values: str,
+        name: str,
+        matrix: Vectors,
+        bias: Vectors | None,
+        scales: tuple[Ranges, Array, Array],
     ) -> str:
         """The product of an input with fixed scales; exact, on average, for the inputs of the calibration."""
         ranges, steps, center = scales
@@ -191,7 +196,13 @@ class Int8Linear:
         return self._integer_product(values, name, (quantized, column_scales), shift=shift)
 
     def _integer_product(
-        self, values: str, name: str, columns: tuple[Array, Vectors], *, zero: int = 0, shift: Array | None = None
+        self,
+        values: str,
+        name: str,
+        columns: tuple[Array, Vectors],
+        *,
+        zero: int = 0,
+        shift: Array | None = None,
     ) -> str:
         graph, (quantized, scales) = self.graph, columns
         inputs = [

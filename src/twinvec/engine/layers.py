@@ -62,7 +62,9 @@ class LayerBuilder:
 
     def _embeddings(self) -> Stream:
         graph, backbone = self.graph, self.backbone
-        states = graph.add("Gather", graph.weight("embeddings.word.weight", self.weights["embeddings.word.weight"]), "ids")
+        states = graph.add(
+            "Gather", graph.weight("embeddings.word.weight", self.weights["embeddings.word.weight"]), "ids"
+        )
         if backbone.rotary is None:
             table = self.weights["embeddings.position.weight"][backbone.position_offset :]
             if backbone.n_types:  # single texts are all of type 0: its row goes into the table
@@ -109,7 +111,8 @@ class LayerBuilder:
     def _layer(self, stream: Stream, layer: int, block: int, bias: str) -> Stream:
         """A layer whose norms follow the sums (BERT and its kin)."""
         linear = self.linear
-        attended = self._attend(*linear.heads(stream, block), bias)
+        query, key, value = linear.heads(stream, block)
+        attended = self._attend(query, key, value, bias)
         stream = self._normed(linear.out(attended, block, stream), f"blocks.{block}.attention_norm")
         inner = linear.activate(linear.inner(stream, block))
         return self._normed(linear.outer(inner, block, stream), f"blocks.{block}.inner_norm")

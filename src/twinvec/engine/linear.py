@@ -154,6 +154,4 @@ class FloatLinear:
         return self.graph.add("Add", self._linear(inner, f"blocks.{block}.outer"), residual.states)
 
     def _linear(self, states: str, name: str) -> str:
-        return add_product(
-            self.graph, states, name, self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias")
-        )
+        return add_product(self.graph, states, name, self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias"))

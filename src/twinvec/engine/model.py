@@ -35,9 +35,7 @@ class Model:
     def graph(self, shown: Shown = "vectors", linear: MakeLinear = FloatLinear) -> Graph:
         """The ONNX graph that gives vectors, or the states of all layers."""
         builder = GraphBuilder()
-        layers = LayerBuilder(
-            builder, self.backbone, self.weights, linear(builder, self.backbone, self.weights)
-        )
+        layers = LayerBuilder(builder, self.backbone, self.weights, linear(builder, self.backbone, self.weights))
         states = layers.all_states()
         forget_pages(self.weights.values())  # what the layers need was copied, turned for the product
         if shown == "layers":
@@ -60,5 +58,5 @@ def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:
     """A graph of the readout alone: ``states`` of ``width`` in, vectors out."""
     builder = GraphBuilder()
     vectors = add_readout(builder, "states", folder.modules, read)
-    shape = ["batch", readout_width(folder.modules, width)]
+    shape: list[str | int] = ["batch", readout_width(folder.modules, width)]
     return builder.build({"vectors": (vectors, shape)}, ["pool_mask"], states_width=width)

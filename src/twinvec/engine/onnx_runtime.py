@@ -56,7 +56,8 @@ def open_session(graph: Graph, device: Device = "cpu", *, threads: int = 1) -> A
     provider = PROVIDERS[device]
     if provider not in onnxruntime.get_available_providers():
         raise DeviceError(
-            f"This onnxruntime cannot run on {device!r}.", hint="Install onnxruntime-gpu, or use device='cpu'."
+            f"This onnxruntime cannot run on {device!r}.",
+            hint="Install onnxruntime-gpu, or use device='cpu'.",
         )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -22,14 +22,13 @@ from twinvec.types import Precision, TokenBatch, Vectors
 
 __all__ = ["OpenvinoRuntime"]
 
+
 class OpenvinoRuntime:
     """Runs a model's graph in openvino."""
 
     name = "openvino"
 
-    def __init__(
-        self, model: Model, *, precision: Precision, n_streams: int, linear: MakeLinear = FloatLinear
-    ) -> None:
+    def __init__(self, model: Model, *, precision: Precision, n_streams: int, linear: MakeLinear = FloatLinear) -> None:
         self._openvino = require("openvino", extra="fast", feature="runtime='openvino'")
         self._model = model
         self._properties = properties(precision, n_streams)

@@ -10,18 +10,28 @@ import mmap
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from twinvec.engine.config import Backbone
 from twinvec.engine.renames import canonical_name
+from twinvec.engine.shapes import expected_shapes
 from twinvec.errors import WeightsError
 from twinvec.extras import require
 from twinvec.files import read_json
 from twinvec.types import Array, Vectors
 
-__all__ = ["ReadWeights", "Weights", "backbone_weights", "check_array", "forget_pages", "read_weights", "weight_files"]
+__all__ = [
+    "ReadWeights",
+    "Weights",
+    "backbone_weights",
+    "check_array",
+    "forget_pages",
+    "read_weights",
+    "weight_files",
+]
 
 Weights = dict[str, Array]
 ReadWeights = Callable[[Path], Weights]
@@ -70,14 +80,14 @@ def _map_safetensors(file: Path) -> Weights:
     return {name: _view(data, tensor, name, file) for name, tensor in header.items()}
 
 
-def _view(data: Array, tensor: Mapping[str, object], name: str, file: Path) -> Array:
-    kind = str(tensor["dtype"])
+def _view(data: Array, tensor: dict[str, Any], name: str, file: Path) -> Array:
+    kind = tensor["dtype"]
     if kind not in DTYPES:
         raise WeightsError(f"{file}: {name} has the type {kind}.", hint=f"Known types: {', '.join(DTYPES)}.")
-    begin, end = tensor["data_offsets"]  # type: ignore[misc]
-    array = np.asarray(data[begin:end]).view(DTYPES[kind]).reshape(tensor["shape"])  # type: ignore[arg-type]
+    begin, end = tensor["data_offsets"]
+    array: Array = np.asarray(data[begin:end]).view(DTYPES[kind]).reshape(tensor["shape"])
     if kind == "BF16":  # the upper half of a float32
-        return (array.astype(np.uint32) << 16).view(np.float32)
+        array = (array.astype(np.uint32) << 16).view(np.float32)
     return array
 
 
@@ -145,45 +155,3 @@ def check_array(array: Vectors, shape: tuple[int, ...], name: str) -> None:
         raise WeightsError(
             f"{name} holds NaN or infinite values.", hint="The model is damaged or its training diverged."
         )
-
-
-def expected_shapes(backbone: Backbone) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every parameter that the config calls for."""
-    width, narrow, inner = backbone.width, backbone.embedding_width, backbone.n_inner
-    shapes: dict[str, tuple[int, ...]] = {"embeddings.word.weight": (backbone.n_vocabulary, narrow)}
-    if backbone.rotary is None:
-        shapes["embeddings.position.weight"] = (backbone.n_positions + backbone.position_offset, narrow)
-    if backbone.n_types:
-        shapes["embeddings.type.weight"] = (backbone.n_types, narrow)
-    if backbone.n_relative:
-        shapes["relative.weight"] = (backbone.n_relative, backbone.n_heads)
-    if narrow != width or backbone.family == "albert":
-        shapes |= {"embeddings.projection.weight": (width, narrow), "embeddings.projection.bias": (width,)}
-    if backbone.rotary is not None:
-        return shapes | _modern_shapes(backbone)
-    shapes |= {"embeddings.norm.weight": (narrow,), "embeddings.norm.bias": (narrow,)}
-    linear = {name: (width, width) for name in ("query", "key", "value", "out")}
-    linear |= {"inner": (inner, width), "outer": (width, inner)}
-    for block in range(backbone.n_blocks):
-        for name, (n_out, n_in) in linear.items():
-            shapes[f"blocks.{block}.{name}.weight"] = (n_out, n_in)
-            shapes[f"blocks.{block}.{name}.bias"] = (n_out,)
-        for norm in ("attention_norm", "inner_norm"):
-            shapes[f"blocks.{block}.{norm}.weight"] = shapes[f"blocks.{block}.{norm}.bias"] = (width,)
-    return shapes
-
-
-def _modern_shapes(backbone: Backbone) -> dict[str, tuple[int, ...]]:
-    width, inner = backbone.width, backbone.n_inner
-    shapes: dict[str, tuple[int, ...]] = {"embeddings.norm.weight": (width,), "final_norm.weight": (width,)}
-    for block in range(backbone.n_blocks):
-        shapes |= {
-            f"blocks.{block}.qkv.weight": (3 * width, width),
-            f"blocks.{block}.out.weight": (width, width),
-            f"blocks.{block}.inner.weight": (2 * inner, width),
-            f"blocks.{block}.outer.weight": (width, inner),
-            f"blocks.{block}.inner_norm.weight": (width,),
-        }
-        if block:  # the first layer reads the normed embeddings as they are
-            shapes[f"blocks.{block}.attention_norm.weight"] = (width,)
-    return shapes

@@ -19,9 +19,7 @@ from twinvec.vectors import unit_rows
 
 __all__ = ["Pairs", "most_similar_pairs"]
 
-BLOCK_ROWS = (
-    2048  # 16 MB of scores; smaller blocks keep BLAS waiting for its threads (512: four times slower)
-)
+BLOCK_ROWS = 2048  # 16 MB of scores; smaller blocks keep BLAS waiting for its threads (512: four times slower)
 
 
 class Pairs(NamedTuple):

@@ -18,9 +18,7 @@ def choose_column(names: Sequence[str], column: str | None, *, source: str) -> s
     'sentence'
     """
     if column is None:
-        column = (
-            names[0] if len(names) == 1 else next((name for name in USUAL_COLUMNS if name in names), None)
-        )
+        column = names[0] if len(names) == 1 else next((name for name in USUAL_COLUMNS if name in names), None)
     if column is None:
         raise InputError(
             f"{source} has {len(names)} columns, and none is called {', '.join(USUAL_COLUMNS[:-1])} or "
@@ -45,7 +43,5 @@ def text_of(row: Mapping[str, object], column: str, *, where: str) -> str:
     value = row[column]
     if not isinstance(value, str):
         shown = "null" if value is None else f"a {type(value).__name__} ({value!r:.40})"
-        raise InputError(
-            f"{where}: {column!r} is {shown}, not a text.", hint="Remove the row or write a string."
-        )
+        raise InputError(f"{where}: {column!r} is {shown}, not a text.", hint="Remove the row or write a string.")
     return value

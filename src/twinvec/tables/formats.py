@@ -35,9 +35,7 @@ def read_format(path: str, format: str | None = None) -> str:
     if format is None and path == STDIN:
         return "lines"
     name = path[: -len(".gz")] if path.lower().endswith(".gz") else path
-    return _choose(
-        name, format, formats=READ_FORMATS, hint="Name its format (--format, or format= in Python)"
-    )
+    return _choose(name, format, formats=READ_FORMATS, hint="Name its format (--format, or format= in Python)")
 
 
 def write_format(path: str) -> str:

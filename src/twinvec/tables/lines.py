@@ -41,9 +41,7 @@ def check_file(source: str) -> Path:
     """The path, if it is a file that can be opened."""
     path = Path(source)
     if path.is_dir():
-        raise InputError(
-            f"{source} is a folder.", hint="Give one file, or join several with: cat A B | ... -"
-        )
+        raise InputError(f"{source} is a folder.", hint="Give one file, or join several with: cat A B | ... -")
     if not path.exists():
         raise InputError(f"There is no file {source}.", hint="Check the name; '-' reads standard input.")
     return path

@@ -28,10 +28,11 @@ def check_text(text: object, where: str) -> str:
     return text
 
 
-def check_texts(texts: Iterable[str]) -> list[str]:
-    """Return the texts as a list, each one checked."""
+def check_texts(texts: Iterable[str], first: int = 0) -> list[str]:
+    """Return the texts as a list, each one checked. Messages count them from ``first``."""
     if isinstance(texts, (bytes, dict)) or not isinstance(texts, Iterable):
         raise InputError(
-            f"Expected a text or a list of texts, got {type(texts).__name__}.", hint="Give a str or a list of str."
+            f"Expected a text or a list of texts, got {type(texts).__name__}.",
+            hint="Give a str or a list of str.",
         )
-    return [check_text(text, f"texts[{i}]") for i, text in enumerate(texts)]
+    return [check_text(text, f"texts[{i}]") for i, text in enumerate(texts, first)]
