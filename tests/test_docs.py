@@ -1,0 +1,32 @@
+"""Pages that are made from other files are in step with them, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_tables_are_those_of_the_newest_results():
+    command = [sys.executable, str(ROOT / "scripts/result_tables.py"), "--check"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_the_readme_names_only_commands_that_exist():
+    from twinvec.cli import main
+
+    named = set(re.findall(r"^twinvec (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert named and named <= set(main.commands)
