@@ -32,7 +32,10 @@ def hidden_states(folder, batch):
         feed["token_type_ids"] = torch.zeros_like(feed["input_ids"])
     with torch.inference_mode():
         result = model(**feed, output_hidden_states=True)
-    return [states.numpy() for states in result.hidden_states], result.last_hidden_state.numpy()
+    states = [states.numpy() for states in result.hidden_states]
+    # Since transformers 5, ALBERT also shows the states between the inner layers of a group.
+    n_layers = getattr(model.config, "num_hidden_layers", len(states) - 1)
+    return states[:: (len(states) - 1) // n_layers], result.last_hidden_state.numpy()
 
 
 def reference_pooling(mode, states, mask):

@@ -96,7 +96,9 @@ class GraphBuilder:
 
     def weight(self, name: str, array: Array) -> str:
         """A weight, outside the graph; the same name again gives the same weight."""
-        if name not in self.weights:
+        if name in self.weights:
+            assert np.array_equal(self.weights[name], array), f"two different weights called {name}"
+        else:
             array = np.ascontiguousarray(array)
             self.weights[name] = array
             tensor = TensorProto(

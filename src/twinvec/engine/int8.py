@@ -170,11 +170,12 @@ class Int8Linear:
     def _renormed(self, stream: Stream, name: str, factor: Array | float, shift: Array) -> str:
         """The stream's norm once more, its result times ``factor`` plus ``shift``."""
         assert stream.norm is not None
+        name = f"{name}.{stream.norm}"  # layers that share a block follow different norms
         scale = self.weights[f"{stream.norm}.weight"] * factor
         bias = self.weights.get(f"{stream.norm}.bias", np.zeros_like(scale)) * factor + shift
         inputs = [
-            self.graph.weight(f"{name}.norm.weight", scale.astype(np.float32)),
-            self.graph.weight(f"{name}.norm.bias", bias.astype(np.float32)),
+            self.graph.weight(f"{name}.weight", scale.astype(np.float32)),
+            self.graph.weight(f"{name}.bias", bias.astype(np.float32)),
         ]
         return self.graph.add("LayerNormalization", stream.summed, *inputs, axis=-1, epsilon=self.backbone.epsilon)
 
