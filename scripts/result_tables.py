@@ -58,7 +58,13 @@ def encode(result: dict[str, Any]) -> str:
 def start(result: dict[str, Any]) -> str:
     """Seconds and memory of a new process."""
     rows = [
-        [row["name"], f"{row['seconds']:.2f}", f"{row['ratio']:.1f}x", str(row["peak_mb"]), f"{row['memory_share']:.2f}"]
+        [
+            row["name"],
+            f"{row['seconds']:.2f}",
+            f"{row['ratio']:.1f}x",
+            str(row["peak_mb"]),
+            f"{row['memory_share']:.2f}",
+        ]
         for row in result["rows"]
     ]
     header = ["from import to the first vector", "seconds", "faster", "peak MB", "memory share"]

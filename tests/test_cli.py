@@ -122,6 +122,7 @@ def test_options_of_the_model_reach_it(tmp_path, loads):
         "threads": 3,
         "device": "cpu",
         "runtime": "openvino",
+        "deterministic": False,
         "long": "chunk",
         "truncate_dim": 8,
         "trust_pickle": False,

@@ -6,12 +6,14 @@
 (2, 384)
 """
 
-from importlib.metadata import version as _version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from twinvec.encoder import Encoder, Lengths
-from twinvec.errors import TwinvecError
-from twinvec.loading import load
-from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
+if TYPE_CHECKING:
+    from twinvec.encoder import Encoder, Lengths
+    from twinvec.errors import TwinvecError
+    from twinvec.loading import load
+    from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
 
 __all__ = [
     "Encoder",
@@ -24,4 +26,26 @@ __all__ = [
     "unit_rows",
 ]
 
-__version__ = _version("twinvec")
+# Where each public name lives. They are imported at first use: `twinvec --help` need not wait for onnxruntime.
+_PLACES = {
+    "Encoder": "encoder",
+    "Lengths": "encoder",
+    "TwinvecError": "errors",
+    "load": "loading",
+    "quantize_vectors": "vectors",
+    "similarity": "vectors",
+    "similarity_pairwise": "vectors",
+    "unit_rows": "vectors",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name == "__version__":
+        return import_module("importlib.metadata").version("twinvec")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'twinvec' has no attribute {name!r}")
+    return getattr(import_module(f"twinvec.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__, "__version__"]

@@ -6,15 +6,19 @@ import os
 from pathlib import Path
 
 from twinvec.errors import ModelNotFoundError
+from twinvec.files import read_any_json
 
 __all__ = ["find_model"]
 
 # What inference needs. Other formats of the same weights (onnx, tf, flax, rust) are left on the hub.
 WANTED = ("*.json", "*.txt", "*.safetensors", "*.md")
+PICKLES = ("pytorch_model.bin", "*/pytorch_model.bin")
 DEFAULT_OWNER = "sentence-transformers"
 
 
-def find_model(name: str | os.PathLike[str], *, revision: str | None = None, offline: bool = False) -> Path:
+def find_model(
+    name: str | os.PathLike[str], *, revision: str | None = None, offline: bool = False, trust_pickle: bool = False
+) -> Path:
     """The folder of a model: a path, a cached hub model, or one fetched from the hub, tried in this order.
 
     A bare name such as ``all-MiniLM-L6-v2`` means ``sentence-transformers/all-MiniLM-L6-v2``, as users know it.
@@ -26,22 +30,34 @@ def find_model(name: str | os.PathLike[str], *, revision: str | None = None, off
     if path.exists() or path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
         raise ModelNotFoundError(f"There is no model folder at {text!r}.", hint="Check the path.")
     repository = text if "/" in text else f"{DEFAULT_OWNER}/{text}"
-    return _cached(repository, revision) or _fetched(repository, revision, offline=offline)
+    return _cached(repository, revision) or _fetched(
+        repository, revision, PICKLES if trust_pickle else (), offline=offline
+    )
 
 
 def _cached(repository: str, revision: str | None) -> Path | None:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    """The cached folder, if all that a model needs is there; which tool put it there does not matter."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
     try:
-        folder = Path(snapshot_download(repository, revision=revision, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError):
+        config = try_to_load_from_cache(repository, "config.json", revision=revision)
+        modules = try_to_load_from_cache(repository, "modules.json", revision=revision)
+    except HFValidationError:
         return None
-    # A cache may hold a part only, for instance a config that another tool looked at.
-    return folder if any(folder.rglob("*.safetensors")) or any(folder.rglob("pytorch_model*.bin")) else None
+    found = next((Path(file).parent for file in (modules, config) if isinstance(file, str)), None)
+    return found if found and _is_whole(found) else None
 
 
-def _fetched(repository: str, revision: str | None, *, offline: bool) -> Path:
+def _is_whole(folder: Path) -> bool:
+    """Whether weights and the configs of all modules are there: a fetch may have been interrupted."""
+    modules = read_any_json(folder / "modules.json") or []
+    configs = [folder / row["path"] / "config.json" for row in modules if not row["type"].endswith("Normalize")]
+    has_weights = any(folder.rglob("*.safetensors")) or any(folder.rglob("pytorch_model.bin"))
+    return has_weights and all(config.is_file() for config in configs)
+
+
+def _fetched(repository: str, revision: str | None, also: tuple[str, ...], *, offline: bool) -> Path:
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -52,7 +68,7 @@ def _fetched(repository: str, revision: str | None, *, offline: bool) -> Path:
             hint="Fetch it once with a network, or give a folder.",
         )
     try:
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=list(WANTED)))
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=[*WANTED, *also]))
     except HFValidationError as error:
         raise ModelNotFoundError(f"{problem}; and the hub has no such names.", hint="Check the spelling.") from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:

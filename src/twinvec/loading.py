@@ -54,7 +54,9 @@ def load(
         offline: never ask the network.
     """
     settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
-    folder = read_model_folder(find_model(name_or_folder, revision=revision, offline=offline))
+    folder = read_model_folder(
+        find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
+    )
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle)
     if not folder.is_sentence_model:

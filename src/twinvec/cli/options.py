@@ -38,6 +38,7 @@ class ModelChoice:
     threads: int | None = None
     device: str = "cpu"
     runtime: str = "auto"
+    deterministic: bool = False
     long: str = "warn"
     truncate_dim: int | None = None
     trust_pickle: bool = False
@@ -119,6 +120,9 @@ MODEL_OPTIONS: dict[str, Decorator] = {
         default="auto",
         show_default=True,
         help="What runs the model.",
+    ),
+    "deterministic": click.option(
+        "--deterministic", is_flag=True, help="The same bits for a text, whatever stands beside it."
     ),
     "long": click.option(
         "--long",
