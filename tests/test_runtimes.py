@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from tiny import VOCABULARY, WORDS, tiny_tokenizer, write_json, write_tiny_model
 
 import twinvec
+from tiny import VOCABULARY, WORDS, tiny_tokenizer, write_json, write_tiny_model
 from twinvec.engine.settings import EngineSettings
 from twinvec.errors import InputError, MissingExtraError
 
