@@ -89,3 +89,13 @@ def test_int8_reads_what_it_was_not_measured_on(models):
     exact = twinvec.load(models / "minilm", long="cut").encode(texts)
     small = twinvec.load(models / "minilm", long="cut", precision="int8").encode(texts)
     assert twinvec.similarity_pairwise(exact, small).min() > 0.985
+
+
+@pytest.mark.weights
+def test_int8_of_real_weights_gives_the_same_bits_alone_and_in_company(models):
+    texts = gather_sentences(150)
+    encoder = twinvec.load(models / "minilm", precision="int8")
+    together = encoder.encode(texts)
+    assert np.array_equal(encoder.encode(texts[::-1])[::-1], together)
+    for i in range(0, len(texts), 15):
+        assert np.array_equal(encoder.encode(texts[i]), together[i])

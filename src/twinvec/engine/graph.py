@@ -125,6 +125,20 @@ class GraphBuilder:
             shape = ["batch", "tokens", states_width]
             infos.append(helper.make_tensor_value_info("states", TensorProto.FLOAT, shape))
         shown = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, (_, shape) in outputs.items()]
-        graph = helper.make_graph(self.nodes, "twinvec", infos, shown, self.initializers)
+        nodes, needed = _needed_nodes(self.nodes, set(outputs))
+        initializers = [tensor for tensor in self.initializers if tensor.name in needed]
+        graph = helper.make_graph(nodes, "twinvec", infos, shown, initializers)
+        weights = {name: array for name, array in self.weights.items() if name in needed}
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
-        return Graph(helper.make_model(graph, opset_imports=opsets, ir_version=9), self.weights)
+        return Graph(helper.make_model(graph, opset_imports=opsets, ir_version=9), weights)
+
+
+def _needed_nodes(nodes: list[onnx.NodeProto], outputs: set[str]) -> tuple[list[onnx.NodeProto], set[str]]:
+    """The nodes that lead to the outputs, in order, and all names they touch: a runtime would run the others too."""
+    needed = set(outputs)
+    kept = []
+    for node in reversed(nodes):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            kept.append(node)
+    return kept[::-1], needed
