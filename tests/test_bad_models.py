@@ -168,7 +168,7 @@ def test_a_broken_tokenizer_is_refused(folder):
     with pytest.raises(ModelFolderError, match="cannot be read as a tokenizer"):
         twinvec.load(folder)
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(ModelFolderError, match=r"neither tokenizer.json nor vocab.txt"):
+    with pytest.raises(ModelFolderError, match=r"holds no tokenizer.json and no vocab.txt"):
         twinvec.load(folder)
 
 

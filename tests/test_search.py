@@ -161,3 +161,14 @@ def test_all_pairs_of_ten_thousand_vectors_take_seconds_and_little_memory(full_b
     pairs = most_similar_pairs(vectors, 10)
     assert (pairs.left[0], pairs.right[0]) == (42, 7777)
     assert time.perf_counter() - start < 20  # about 1 s on two free cores; far more only if n x n is sorted
+
+
+def test_equal_rows_reach_a_threshold_of_one():
+    rows = np.random.default_rng(0).standard_normal((40, 384)).astype(np.float32)
+    pairs = most_similar_pairs(np.concatenate([rows, rows * 3]), k=1000, threshold=0.9999999)
+    assert sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [(i, i + 40) for i in range(40)]
+
+
+def test_a_threshold_that_is_no_number_is_refused():
+    with pytest.raises(InputError, match="threshold must be a number, got nan"):
+        most_similar_pairs(np.eye(3), threshold=float("nan"))

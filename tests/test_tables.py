@@ -262,3 +262,9 @@ def test_reading_and_writing_hold_few_rows_at_a_time(tmp_path):
     next(stream)
     assert len(taken) == 1
     assert write_vectors(stream, tmp_path / "v.npy") == 999
+
+
+def test_empty_rows_of_a_single_column_stay_rows(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text\none\n\nthree\n")
+    assert list(read_texts(path)) == ["one", "", "three"]

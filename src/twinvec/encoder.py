@@ -21,9 +21,9 @@ from twinvec.errors import InputError, UnknownNameError
 from twinvec.model_folder import ModelFolder, Normalize
 from twinvec.model_saving import save_model
 from twinvec.progress import Progress
-from twinvec.text import Tokenizer, check_texts
+from twinvec.text import Tokenizer, check_text, check_texts
 from twinvec.types import Array, OutputType, Vectors
-from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
+from twinvec.vectors import check_output, quantize_vectors, similarity, similarity_pairwise, unit_rows
 
 __all__ = ["Encoder", "Lengths"]
 
@@ -38,7 +38,7 @@ class Lengths(NamedTuple):
     is_cut: NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Encoder:
     """A sentence model, ready to run. Made by :func:`twinvec.load`.
 
@@ -84,6 +84,7 @@ class Encoder:
         if isinstance(texts, str):
             row: Array = self.encode([texts], prompt=prompt, prompt_name=prompt_name, output=output, progress=False)[0]
             return row
+        check_output(output)
         checked = check_texts(texts)
         cut = LongTexts(self.max_tokens)
         vectors = self._vectors(checked, self._prompt(prompt, prompt_name), cut, progress=progress)
@@ -107,22 +108,25 @@ class Encoder:
         output: OutputType = "float32",
     ) -> Iterator[Array]:
         """Embed an iterable of any length in bounded memory, giving one ``(width,)`` per text, in order."""
+        check_output(output)
         prefix = self._prompt(prompt, prompt_name)
         cut = LongTexts(self.max_tokens)
         source = iter([texts] if isinstance(texts, str) else texts)
         n_done = 0
-        while block := list(islice(source, TEXTS_PER_BLOCK)):
-            vectors = self._vectors(check_texts(block, n_done), prefix, cut, progress=False, n_before=n_done)
-            yield from quantize_vectors(vectors, output)
-            n_done += len(block)
-        self._report(cut)
+        try:
+            while block := list(islice(source, TEXTS_PER_BLOCK)):
+                vectors = self._vectors(check_texts(block, n_done), prefix, cut, progress=False, n_before=n_done)
+                n_done += len(block)
+                yield from quantize_vectors(vectors, output)
+        finally:  # also when the caller stops early
+            self._report(cut)
 
     def encode_tokens(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
         """The last layer's states of every text: a list of ``(tokens, width)``, special tokens included.
 
         A text beyond the model's limit is cut, with a warning, also under ``long="chunk"``.
         """
-        return [layers[-1] for layers in self.encode_layers(texts, prompt=prompt)]
+        return [layers[-1].copy() for layers in self.encode_layers(texts, prompt=prompt)]
 
     def encode_layers(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
         """All layers' states of every text: a list of ``(layers + 1, tokens, width)``, embedding layer first."""
@@ -148,10 +152,11 @@ class Encoder:
             return self.count_tokens([texts]).reshape(())
         return self.lengths(texts).n_tokens
 
-    def lengths(self, texts: Iterable[str], *, prompt: str | None = None) -> Lengths:
+    def lengths(self, texts: str | Iterable[str], *, prompt: str | None = None) -> Lengths:
         """Count the tokens of each text, and say which texts the model does not read to the end."""
         prefix = self._prompt(prompt, None)
-        ids = self.tokenizer.ids([prefix + text for text in check_texts(texts)])
+        checked = check_texts([texts] if isinstance(texts, str) else texts)
+        ids = self.tokenizer.ids([prefix + text for text in checked])
         counts = np.array([len(row) for row in ids], dtype=np.int64) + self.tokenizer.n_special
         return Lengths(counts, counts > self.max_tokens)
 
@@ -179,7 +184,9 @@ class Encoder:
                 n_unpooled = len(self.tokenizer.prefix) + len(self.tokenizer.ids([prefix])[0])
 
         def work(rows: list[Row]) -> None:
-            found = self.engine.runtime.vectors(pad([row.ids for row in rows], n_unpooled))
+            # of a text in windows, the prompt stands in the first
+            hidden = [n_unpooled if row.place <= 0 else 0 for row in rows]
+            found = self.engine.runtime.vectors(pad([row.ids for row in rows], hidden))
             for row, vector in zip(rows, found, strict=True):
                 if row.place == WHOLE:
                     vectors[row.owner] = vector
@@ -213,8 +220,10 @@ class Encoder:
         return next((name for name in names if name in self.folder.prompts), None)
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
+        if prompt is not None and prompt_name is not None:
+            raise InputError("Both prompt and prompt_name were given.", hint="Give one of them.")
         if prompt is not None:
-            return prompt
+            return check_text(prompt, "prompt")
         name = self.folder.default_prompt if prompt_name is None else prompt_name
         if name is None:
             return ""

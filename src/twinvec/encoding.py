@@ -85,7 +85,7 @@ class RowMaker:
                 spans = windows(len(ids), room, overlap=room // OVERLAP)
                 return [self._row(owner, ids[span.start : span.stop], place) for place, span in enumerate(spans)]
             self._refuse_or_note(owner, len(ids) + self.tokenizer.n_special)
-        row = self._row(owner, ids[:room])
+        row = self._row(owner, self.tokenizer.cut(ids, room))
         return [row] if row.ids else []
 
     def _row(self, owner: int, ids: list[int], place: int = WHOLE) -> Row:

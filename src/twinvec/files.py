@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from twinvec.errors import InputError, ModelFolderError
@@ -50,9 +51,8 @@ def new_folder(target: Path) -> Iterator[Path]:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target} exists already.", hint="Choose another name, or remove it first.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
+    partial = Path(mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+    partial.chmod(0o755)  # mkdtemp's own is for one user alone
     try:
         yield partial
         for file in partial.rglob("*"):

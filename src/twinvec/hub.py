@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from twinvec.errors import ModelNotFoundError
@@ -36,7 +37,11 @@ def find_model(
 
 
 def _cached(repository: str, revision: str | None) -> Path | None:
-    """The cached folder, if all that a model needs is there; which tool put it there does not matter."""
+    """The cached folder, if all that a model needs is there; which tool put it there does not matter.
+
+    A folder without modules.json counts only where the hub is known to have none: another tool may have cached
+    just the backbone of a sentence model, whose vectors without its readout would be wrong.
+    """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -44,6 +49,8 @@ def _cached(repository: str, revision: str | None) -> Path | None:
         config = try_to_load_from_cache(repository, "config.json", revision=revision)
         modules = try_to_load_from_cache(repository, "modules.json", revision=revision)
     except HFValidationError:
+        return None
+    if modules is None:
         return None
     found = next((Path(file).parent for file in (modules, config) if isinstance(file, str)), None)
     return found if found and _is_whole(found) else None
@@ -61,14 +68,16 @@ def _fetched(repository: str, revision: str | None, also: tuple[str, ...], *, of
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    problem = f"No model {repository!r} on this machine: neither a folder of that name nor in the hub's cache"
+    problem = f"No whole model {repository!r} on this machine: neither a folder of that name nor in the hub's cache"
     if offline or constants.HF_HUB_OFFLINE:
         raise ModelNotFoundError(
             f"{problem}, and offline use was asked for.",
             hint="Fetch it once with a network, or give a folder.",
         )
     try:
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=[*WANTED, *also]))
+        folder = Path(snapshot_download(repository, revision=revision, allow_patterns=[*WANTED, *also]))
+        _note_missing_modules(repository, revision, folder)
+        return folder
     except HFValidationError as error:
         raise ModelNotFoundError(f"{problem}; and the hub has no such names.", hint="Check the spelling.") from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
@@ -77,3 +86,13 @@ def _fetched(repository: str, revision: str | None, also: tuple[str, ...], *, of
             f"{problem}; and the hub did not give it ({reason}).",
             hint="Check the spelling and the network, or give the path of a model folder.",
         ) from error
+
+
+def _note_missing_modules(repository: str, revision: str | None, folder: Path) -> None:
+    """Let the cache remember that this model has no modules.json, so that it is not asked for again."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    if not (folder / "modules.json").is_file():
+        with suppress(EntryNotFoundError):
+            hf_hub_download(repository, "modules.json", revision=revision)

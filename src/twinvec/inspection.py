@@ -13,7 +13,7 @@ from typing import Any
 from twinvec.engine.config import is_supported, read_backbone
 from twinvec.engine.readout import readout_width
 from twinvec.engine.weights import weight_files
-from twinvec.files import read_json
+from twinvec.files import read_any_json, read_json
 from twinvec.hub import find_model
 from twinvec.model_folder import Dense, LayerNorm, ModelFolder, Normalize, Pooling, read_model_folder
 
@@ -147,13 +147,12 @@ def _count_parameters(files: list[Path]) -> int | None:
 def _trained(folder: ModelFolder) -> str:
     """What the folder itself says of its making."""
     versions = read_json(folder.path / "config_sentence_transformers.json").get("__version__") or {}
-    made = ", ".join(f"{name} {version}" for name, version in versions.items())
+    made = ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
     base = folder.config.get("_name_or_path")
     parts = [f"from {base}" if base else "", f"saved with {made}" if made else ""]
-    sets = folder.path / "data_config.json"
-    if sets.is_file():
-        rows = json.loads(sets.read_text(encoding="utf-8"))
-        parts.append(f"on {len(rows)} data sets (data_config.json)")
+    sets = read_any_json(folder.path / "data_config.json")
+    if isinstance(sets, list):
+        parts.append(f"on {len(sets)} data sets (data_config.json)")
     return ", ".join(part for part in parts if part)
 
 
@@ -163,7 +162,8 @@ def _warnings(folder: ModelFolder, files: list[Path]) -> list[str]:
         found.append("No sentence model: there is no modules.json. Mean pooling would be used; expect poor vectors.")
     if not files:
         found.append("There are no weights in this folder.")
-    if any(file.suffix == ".bin" for file in files):
+    dense = [module.folder for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
+    if any(file.suffix == ".bin" for file in [*files, *(file for place in dense for file in weight_files(place))]):
         found.append("The weights are a pickle, which can run code; they load only with trust_pickle=True.")
     if not (folder.backbone / "tokenizer.json").is_file() and not (folder.backbone / "vocab.txt").is_file():
         found.append("There is no tokenizer.json.")

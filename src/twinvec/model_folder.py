@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from twinvec.errors import ModelFolderError, UnknownNameError
+from twinvec.errors import ModelFolderError, TwinvecError, UnknownNameError
 from twinvec.files import read_any_json, read_json
 from twinvec.vectors import SIMILARITIES
 
@@ -27,6 +27,8 @@ POOLING_KEYS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 POOLING_MODES = tuple(POOLING_KEYS.values())
+
+VECTOR = "sentence_embedding"  # what a Dense layer reads and writes
 
 # The length file took the architecture's name in early releases.
 LENGTH_FILES = "sentence_bert_config.json", "sentence_*_config.json"
@@ -91,12 +93,21 @@ class ModelFolder:
 
 def read_model_folder(path: Path) -> ModelFolder:
     """Read a sentence-transformers folder, or a plain Hugging Face folder (then with mean pooling)."""
-    listed = read_any_json(path / "modules.json")
-    if listed is None:
-        return _plain(path)
+    try:
+        listed = read_any_json(path / "modules.json")
+        return _plain(path) if listed is None else _sentence_model(path, listed)
+    except (TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, TwinvecError):
+            raise
+        raise ModelFolderError(
+            f"A config in {path} holds a value of the wrong kind: {error}.", hint="Fetch the model again."
+        ) from error
+
+
+def _sentence_model(path: Path, listed: object) -> ModelFolder:
     if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed) or not listed:
         raise ModelFolderError(f"{path / 'modules.json'} must be a list of modules.", hint="Fetch the model again.")
-    kinds = [str(row.get("type", "")).rsplit(".", 1)[-1] for row in listed]
+    kinds = [_kind(str(row.get("type", ""))) for row in listed]
     if kinds[0] != "Transformer":
         raise ModelFolderError(
             f"The first module of {path} is {kinds[0]!r}.",
@@ -109,6 +120,12 @@ def read_model_folder(path: Path) -> ModelFolder:
     if sum(isinstance(module, Pooling) for module in modules) != 1 or not isinstance(modules[0], Pooling):
         raise ModelFolderError(f"{path} must have exactly one Pooling module, right after its Transformer.")
     return _described(path, folders[0], modules)
+
+
+def _kind(name: str) -> str:
+    """The module's class; code that a model brings along is never run, so its own classes are unknown here."""
+    package, _, kind = name.rpartition(".")
+    return kind if package.partition(".")[0] in ("sentence_transformers", "") else name
 
 
 def _plain(path: Path) -> ModelFolder:
@@ -131,7 +148,7 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
         raise ModelFolderError(f"{backbone / 'config.json'} is missing.", hint="Fetch the model again.")
     limits = next((read_json(file) for pattern in LENGTH_FILES for file in sorted(backbone.glob(pattern))), {})
     settings = read_json(path / "config_sentence_transformers.json")
-    prompts = {str(name): str(text) for name, text in (settings.get("prompts") or {}).items()}
+    prompts = {str(name): str(text or "") for name, text in (settings.get("prompts") or {}).items()}
     default_prompt = settings.get("default_prompt_name")
     if default_prompt is not None and default_prompt not in prompts:
         raise ModelFolderError(f"{path}: the default prompt {default_prompt!r} is not among its prompts {prompts}.")
@@ -143,12 +160,12 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
         backbone=backbone,
         config=config,
         modules=modules,
-        max_tokens=limits.get("max_seq_length") or _tokenizer_limit(backbone),
+        max_tokens=int(limits.get("max_seq_length") or 0) or _tokenizer_limit(backbone),
         lower_case=bool(limits.get("do_lower_case", False)),
         prompts=prompts,
         default_prompt=default_prompt,
         similarity=similarity,
-        truncate_dim=settings.get("truncate_dim"),
+        truncate_dim=int(settings.get("truncate_dim") or 0) or None,
     )
 
 
@@ -188,6 +205,9 @@ def _dense(folder: Path) -> Dense:
         n_in, n_out = int(config["in_features"]), int(config["out_features"])
     except KeyError as error:
         raise ModelFolderError(f"{folder / 'config.json'} lacks {error.args[0]!r}.") from error
+    for key, usual in (("use_residual", False), ("module_input_name", VECTOR), ("module_output_name", VECTOR)):
+        if config.get(key, usual) not in (usual, None):
+            raise ModelFolderError(f"{folder / 'config.json'}: {key}={config[key]!r} is not supported.")
     activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rsplit(".", 1)[-1]
     return Dense(folder, n_in, n_out, bool(config.get("bias", True)), activation)
 

@@ -16,7 +16,9 @@ BACKBONE_FILES = (
     "config.json",
     "model*.safetensors",
     "model.safetensors.index.json",
-    "pytorch_model.bin",
+    "pytorch_model*.bin",
+    "pytorch_model.bin.index.json",
+    "added_tokens.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -25,26 +27,33 @@ BACKBONE_FILES = (
     "sentencepiece*.model",
     "spiece.model",
 )
+WIDTH_KEYS = ("hidden_size", "dim", "d_model", "n_embd", "emb_dim")  # as the architectures call it
 PREFIX = "sentence_transformers.models."
 
 
 def save_model(folder: ModelFolder, target: Path) -> None:
-    """Write ``folder`` anew at ``target``, whole or not at all."""
-    width = int(folder.config.get("hidden_size") or folder.config["dim"])
+    """Write ``folder`` anew at ``target``, whole or not at all. What is no sentence model stays none."""
     with new_folder(target) as place:
         for pattern in BACKBONE_FILES:
             for file in folder.backbone.glob(pattern):
                 shutil.copy(file, place / file.name)
-        rows = [_row(0, "Transformer", "")]
-        for index, module in enumerate(folder.modules, start=1):
-            kind = type(module).__name__
-            rows.append(_row(index, kind, f"{index}_{kind}"))
-            _write_module(module, place / f"{index}_{kind}", width)
-        write_json(place / "modules.json", rows)
-        limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
-        write_json(place / "sentence_bert_config.json", limits)
-        write_json(place / "config_sentence_transformers.json", _settings(folder))
-        _copy_card(folder.path, place)
+        if (folder.path / "README.md").is_file():
+            shutil.copy(folder.path / "README.md", place / "README.md")
+        if folder.is_sentence_model:
+            _write_layout(folder, place)
+
+
+def _write_layout(folder: ModelFolder, place: Path) -> None:
+    width = next((int(folder.config[key]) for key in WIDTH_KEYS if key in folder.config), 0)
+    rows = [_row(0, "Transformer", "")]
+    for index, module in enumerate(folder.modules, start=1):
+        kind = type(module).__name__
+        rows.append(_row(index, kind, f"{index}_{kind}"))
+        _write_module(module, place / f"{index}_{kind}", width)
+    write_json(place / "modules.json", rows)
+    limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
+    write_json(place / "sentence_bert_config.json", limits)
+    write_json(place / "config_sentence_transformers.json", _settings(folder))
 
 
 def _row(index: int, kind: str, path: str) -> dict[str, Any]:
@@ -78,8 +87,3 @@ def _pooling_config(module: Pooling, width: int) -> dict[str, Any]:
         # Only the new key can say that the modes are joined in another order.
         config = {"embedding_dimension": width, "pooling_mode": list(module.modes)}
     return config | {"include_prompt": module.include_prompt}
-
-
-def _copy_card(source: Path, place: Path) -> None:
-    if (source / "README.md").is_file():
-        shutil.copy(source / "README.md", place / "README.md")

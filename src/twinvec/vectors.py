@@ -5,6 +5,7 @@ Scores are similarities: higher means nearer, so distances are negated here, at 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import get_args
 
@@ -14,7 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.types import Array, OutputType, Vectors
 
-__all__ = ["PAIRWISE", "SIMILARITIES", "quantize_vectors", "similarity", "similarity_pairwise", "unit_rows"]
+__all__ = [
+    "PAIRWISE",
+    "SIMILARITIES",
+    "check_output",
+    "quantize_vectors",
+    "similarity",
+    "similarity_pairwise",
+    "unit_rows",
+]
+
+
+logger = logging.getLogger(__name__)
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
@@ -120,16 +132,27 @@ def quantize_vectors(vectors: Vectors, output: OutputType, *, ranges: Array | No
     >>> quantize_vectors(np.array([[-1.0, 0.0, 0.5, 1.0]], dtype=np.float32), "int8").tolist()
     [[-128, 0, 63, 127]]
     """
+    check_output(output)
     if output == "float32":
         return vectors
-    if output not in get_args(OutputType):
-        raise UnknownNameError("output", output, get_args(OutputType))
     if output in ("binary", "ubinary"):
         return _sign_bits(vectors, output)
     low, high = (-1.0, 1.0) if ranges is None else (ranges[0], ranges[1])
+    if ranges is None and vectors.size and np.abs(vectors).max() > 1:
+        logger.warning(
+            "Values beyond -1 to 1 (up to %.2f) are cut in %s output. Use vectors of length 1, or give ranges.",
+            np.abs(vectors).max(),
+            output,
+        )
     span = np.maximum(np.asarray(high) - low, 1e-12)
     steps = np.floor((vectors - low) / span * 255 + 0.5).clip(0, 255)
     return steps.astype(np.uint8) if output == "uint8" else (steps - 128).astype(np.int8)
+
+
+def check_output(output: str) -> None:
+    """Refuse an unknown type of output, before any work is done for it."""
+    if output not in get_args(OutputType):
+        raise UnknownNameError("output", output, get_args(OutputType))
 
 
 def _sign_bits(vectors: Vectors, output: str) -> NDArray[np.int8] | NDArray[np.uint8]:

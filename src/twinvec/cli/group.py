@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from importlib.metadata import PackageNotFoundError, version
 
 import click
@@ -25,6 +26,10 @@ class CleanErrors(click.Group):
             return super().invoke(ctx)
         except TwinvecError as error:
             raise click.ClickException(str(error)) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            raise click.ClickException(f"{error.strerror or error}.") from error
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)

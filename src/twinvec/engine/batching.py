@@ -60,8 +60,8 @@ def longest_first(lengths: Sequence[int]) -> list[int]:
     return sorted(range(len(lengths)), key=lambda index: -lengths[index])
 
 
-def pad(rows: Sequence[Sequence[int]], n_unpooled: int = 0) -> TokenBatch:
-    """Pad rows of ids on the right. The first ``n_unpooled`` tokens of each are hidden from the pooling.
+def pad(rows: Sequence[Sequence[int]], n_unpooled: Sequence[int] = ()) -> TokenBatch:
+    """Pad rows of ids on the right. ``n_unpooled`` of each row's first tokens are hidden from the pooling.
 
     >>> pad([[5, 6], [7]]).mask.tolist()
     [[1, 1], [1, 0]]
@@ -72,8 +72,9 @@ def pad(rows: Sequence[Sequence[int]], n_unpooled: int = 0) -> TokenBatch:
     for place, row in enumerate(rows):
         ids[place, : len(row)] = row
         mask[place, : len(row)] = 1
-    if not n_unpooled:
+    if not any(n_unpooled):
         return TokenBatch(ids, mask, mask)
     pool_mask = mask.copy()
-    pool_mask[:, :n_unpooled] = 0
+    for place, count in enumerate(n_unpooled):
+        pool_mask[place, :count] = 0
     return TokenBatch(ids, mask, pool_mask)

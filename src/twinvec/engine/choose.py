@@ -55,7 +55,7 @@ def _torch_engine(folder: ModelFolder, settings: EngineSettings, *, trust_pickle
             hint="Leave both at their defaults.",
         )
     runtime = TorchRuntime(folder, device=settings.device, trust_pickle=trust_pickle)
-    return Engine(runtime, "float32", runtime.width, runtime.n_vocabulary, None)
+    return Engine(runtime, "float32", runtime.width, runtime.n_vocabulary, runtime.n_positions)
 
 
 def _graph_runtime(model: Model, tokenizer: Tokenizer, settings: EngineSettings) -> tuple[Runtime, Precision]:
@@ -67,6 +67,8 @@ def _graph_runtime(model: Model, tokenizer: Tokenizer, settings: EngineSettings)
     if precision == "bfloat16" and not has_bfloat16():
         logger.warning("This CPU has no bfloat16 arithmetic; precision='bfloat16' computes in float32 here.")
         precision = "float32"
+    if settings.runtime == "openvino" and settings.device != "cpu":
+        raise InputError(f"runtime='openvino' runs on the CPU, not on {settings.device!r}.")
     wants_openvino = precision == "bfloat16" if settings.runtime == "auto" else settings.runtime == "openvino"
     if wants_openvino:
         return OpenvinoRuntime(model, precision=precision, n_streams=settings.n_streams), precision

@@ -37,6 +37,9 @@ def quantize_columns(matrix: Array) -> tuple[Array, Vectors]:
     >>> quantize_columns(np.array([[1.0], [1.0], [-1.0], [0.5]]))[0].ravel().tolist()
     [64, 64, -64, 32]
     """
+    if len(matrix) % 2:
+        quantized, scale = quantize_columns(np.concatenate([matrix, np.zeros_like(matrix[:1])]))
+        return quantized[:-1], scale
     even, odd = matrix[0::2], matrix[1::2]
     positive = np.maximum(even, 0) + np.maximum(odd, 0)
     negative = np.maximum(-even, 0) + np.maximum(-odd, 0)

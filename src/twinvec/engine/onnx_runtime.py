@@ -5,7 +5,6 @@ The session takes the weights as they lie in memory; streams share them.
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ class OnnxRuntime:
         self._model = model
         self._device = device
         self._linear = linear
-        self._lock = Lock()
         self._sessions = {"vectors": self._open("vectors")}
 
     def vectors(self, batch: TokenBatch) -> Vectors:
@@ -42,9 +40,8 @@ class OnnxRuntime:
 
     def layers(self, batch: TokenBatch) -> Vectors:
         """States of all layers, ``(layers + 1, batch, tokens, width)``. The graph for it is built at first use."""
-        with self._lock:
-            if "layers" not in self._sessions:
-                self._sessions["layers"] = self._open("layers")
+        if "layers" not in self._sessions:  # no lock: two threads may both build it, but none waits after a fork
+            self._sessions["layers"] = self._open("layers")
         return np.stack(self._sessions["layers"].run(None, {"ids": batch.ids, "mask": batch.mask}))
 
     def _open(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs

@@ -10,7 +10,6 @@ import os
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ class OpenvinoRuntime:
         self._properties = properties(precision, n_streams)
         self._n_streams = n_streams
         self._linear = linear
-        self._lock = Lock()
         self._requests: dict[tuple[int, Shown], SimpleQueue[Any]] = {}
         self._ready("vectors")
 
@@ -58,14 +56,13 @@ class OpenvinoRuntime:
 
     def _ready(self, shown: Shown) -> SimpleQueue[Any]:
         key = os.getpid(), shown
-        with self._lock:
-            if key not in self._requests:
-                compiled = self._compile(shown)
-                queue: SimpleQueue[Any] = SimpleQueue()
-                for _ in range(self._n_streams):
-                    queue.put(compiled.create_infer_request())
-                self._requests[key] = queue
-            return self._requests[key]
+        if key not in self._requests:  # no lock: two threads may both compile, but none waits after a fork
+            compiled = self._compile(shown)
+            queue: SimpleQueue[Any] = SimpleQueue()
+            for _ in range(self._n_streams):
+                queue.put(compiled.create_infer_request())
+            self._requests.setdefault(key, queue)
+        return self._requests[key]
 
     def _compile(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs
         core = self._openvino.Core()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import chain
 from threading import BoundedSemaphore, Lock, Thread
 from typing import TypeVar
 
@@ -47,11 +48,23 @@ class Streams:
             except BaseException as error:  # handed to the caller's thread below
                 errors.append(error)
 
+        first, second = next(jobs, None), next(jobs, None)
+        if second is None:  # one batch needs no other thread
+            jobs = iter(() if first is None else (first,))
+            drain()
+        else:
+            jobs = chain((first, second), jobs)  # type: ignore[arg-type]
+            self._drain_together(drain, errors)
+        if errors:
+            raise errors[0]
+
+    def _drain_together(self, drain: Callable[[], None], errors: list[BaseException]) -> None:
         helpers = [Thread(target=drain, daemon=True) for _ in range(self.n - 1)]
         for helper in helpers:
             helper.start()
-        drain()  # the caller's thread works too: a single batch needs no other
-        for helper in helpers:
-            helper.join()
-        if errors:
-            raise errors[0]
+        drain()  # the caller's thread works too
+        try:
+            for helper in helpers:
+                helper.join()
+        except BaseException as error:  # an interrupt: the helpers stop after the batch they are at
+            errors.append(error)

@@ -40,13 +40,22 @@ DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "BF16": np.ui
 
 def weight_files(folder: Path) -> list[Path]:
     """The files that hold a folder's weights, safetensors before pickles; empty if there are none."""
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        return [folder / name for name in sorted(set(read_json(index).get("weight_map", {}).values()))]
     for name in ("model.safetensors", "pytorch_model.bin"):
         if (folder / name).is_file():
             return [folder / name]
+        if (folder / f"{name}.index.json").is_file():
+            return _sharded(folder, folder / f"{name}.index.json")
     return []
+
+
+def _sharded(folder: Path, index: Path) -> list[Path]:
+    places = read_json(index).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
+        raise WeightsError(f"{index} has no usable weight_map.", hint="Fetch the model again.")
+    for name in places.values():
+        if Path(name).name != name:
+            raise WeightsError(f"{index} names the file {name!r}, which lies outside the folder.")
+    return [folder / name for name in sorted(set(places.values()))]
 
 
 def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
@@ -77,16 +86,14 @@ def _map_safetensors(file: Path) -> Weights:
         header = json.loads(handle.read(n_header))
     header.pop("__metadata__", None)
     data = np.memmap(file, dtype=np.uint8, mode="r")[8 + n_header :]
-    return {name: _view(data, tensor, name, file) for name, tensor in header.items()}
+    # A tensor of another type (a quantiser's integers, say) is none that an encoder reads.
+    return {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
 
 
-def _view(data: Array, tensor: dict[str, Any], name: str, file: Path) -> Array:
-    kind = tensor["dtype"]
-    if kind not in DTYPES:
-        raise WeightsError(f"{file}: {name} has the type {kind}.", hint=f"Known types: {', '.join(DTYPES)}.")
+def _view(data: Array, tensor: dict[str, Any]) -> Array:
     begin, end = tensor["data_offsets"]
-    array: Array = np.asarray(data[begin:end]).view(DTYPES[kind]).reshape(tensor["shape"])
-    if kind == "BF16":  # the upper half of a float32
+    array: Array = np.asarray(data[begin:end]).view(DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+    if tensor["dtype"] == "BF16":  # the upper half of a float32
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return array
 
@@ -115,6 +122,8 @@ def _read_pickle(file: Path, *, trust: bool) -> Weights:
         tensors = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a bad file
         raise WeightsError(f"{file} cannot be read: {error!s:.200}", hint="Fetch the model again.") from error
+    if not isinstance(tensors, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
+        raise WeightsError(f"{file} holds something else than named tensors.", hint="Fetch the model again.")
     return {name: tensor.float().numpy() for name, tensor in tensors.items() if tensor.is_floating_point()}
 
 

@@ -22,6 +22,9 @@ __all__ = ["Pairs", "most_similar_pairs"]
 BLOCK_ROWS = 2048  # 16 MB of scores; smaller blocks keep BLAS waiting for its threads (512: four times slower)
 
 
+ROUNDING = 1e-6  # more than the float32 products of rows of length 1 are off
+
+
 class Pairs(NamedTuple):
     """Pair ``i`` is rows ``left[i] < right[i]``, best first; ties by left, then right. All are ``(n,)``."""
 
@@ -43,8 +46,10 @@ def most_similar_pairs(vectors: ArrayLike, k: int = 100, *, threshold: float | N
     """
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}.")
+    if threshold is not None and not np.isfinite(threshold):
+        raise InputError(f"threshold must be a number, got {threshold}.")
     rows = unit_rows(checked_rows(vectors, "vectors").astype(np.float32, copy=False))
-    floor = -np.inf if threshold is None else threshold
+    floor = -np.inf if threshold is None else threshold - ROUNDING
     best = _no_pairs()
     for left, right in _blocks(len(rows)):
         bar = float(best.scores[-1]) if len(best.scores) == k else floor
@@ -54,7 +59,11 @@ def most_similar_pairs(vectors: ArrayLike, k: int = 100, *, threshold: float | N
         found = _candidates(scores, k, bar=bar)
         if len(found.scores):
             best = _merge(best, Pairs(found.left + left, found.right + right, found.scores), k)
-    return _rescored(best, rows)
+    found = _rescored(best, rows)
+    if threshold is None:
+        return found
+    reached = found.scores >= np.float32(threshold)
+    return Pairs(found.left[reached], found.right[reached], found.scores[reached])
 
 
 def _blocks(n: int) -> Iterator[tuple[int, int]]:

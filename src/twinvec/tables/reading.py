@@ -2,7 +2,8 @@
 
 Text formats are UTF-8 (a byte order mark is skipped) and may be gzipped. In ``lines`` every line is a text,
 an empty one too, so that row ``i`` stays line ``i``. ``csv`` and ``tsv`` start with a row of column names;
-``tsv`` knows no quotes. ``jsonl`` has an object per line. Blank rows of csv, tsv and jsonl are no rows.
+``tsv`` knows no quotes. ``jsonl`` has an object per line. Blank lines of jsonl, and of tables with several columns,
+are no rows.
 """
 
 from __future__ import annotations
@@ -70,13 +71,15 @@ class _Rows(Protocol):
 
 def _rows_to_texts(table: _Rows, source: str, *, column: str | None) -> Iterator[str]:
     name = display_name(source)
-    rows = (row for row in table if row)
     try:
-        names = next(rows, None)
+        names = next((row for row in table if row), None)
         if names is None:
             return
         place = names.index(choose_column(names, column, source=name))
-        for row in rows:
+        for row in table:
+            if not row and len(names) > 1:
+                continue
+            row = row or [""]  # of a single column, an empty line is an empty text
             if len(row) != len(names):
                 raise InputError(
                     f"{name}, line {table.line_num}: the row has {len(row)} fields, "
@@ -106,7 +109,7 @@ def read_jsonl(source: str, column: str | None) -> Iterator[str]:
 def _json_object(text: str, where: str) -> dict[str, object]:
     try:
         row = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError also for a number of too many digits
         raise InputError(f"{where} is not JSON: {error}.", hint="Write one JSON object per line.") from error
     if not isinstance(row, dict):
         raise InputError(

@@ -1,8 +1,8 @@
 """Texts to token ids: checking what the user gave, tokenizing, and what happens to long texts."""
 
-from twinvec.text.check import check_texts
+from twinvec.text.check import check_text, check_texts
 from twinvec.text.samples import sample_texts
 from twinvec.text.tokenizer import Tokenizer, load_tokenizer
 from twinvec.text.windows import windows
 
-__all__ = ["Tokenizer", "check_texts", "load_tokenizer", "sample_texts", "windows"]
+__all__ = ["Tokenizer", "check_text", "check_texts", "load_tokenizer", "sample_texts", "windows"]

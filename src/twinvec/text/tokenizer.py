@@ -13,11 +13,15 @@ from typing import Any
 
 from tokenizers import Tokenizer as FastTokenizer
 from tokenizers.implementations import BertWordPieceTokenizer
+from tokenizers.normalizers import BertNormalizer
 
 from twinvec.errors import ModelFolderError
 from twinvec.files import read_json
 
 __all__ = ["Tokenizer", "load_tokenizer"]
+
+WORD_PIECE_FAMILIES = ("bert", "distilbert", "electra")
+CASE_CLASSES = ("Bert", "DistilBert", "Electra", "MPNet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Tokenizer:
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     lower_case: bool = False
+    keeps_end: bool = False
 
     @property
     def n_special(self) -> int:
@@ -36,14 +41,18 @@ class Tokenizer:
 
     @property
     def n_vocabulary(self) -> int:
-        """How many different ids the tokenizer can give."""
-        return int(self.fast.get_vocab_size(with_added_tokens=True))
+        """One more than the highest id the tokenizer can give."""
+        return 1 + int(max(self.fast.get_vocab(with_added_tokens=True).values()))
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text, whole, without special tokens."""
         if self.lower_case:
             texts = [text.lower() for text in texts]
         return [encoding.ids for encoding in self.fast.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def cut(self, ids: list[int], room: int) -> list[int]:
+        """The ids that a model reads of a text too long for it: its beginning, for most models."""
+        return ids[-room:] if self.keeps_end else ids[:room]
 
     def dress(self, ids: Sequence[int]) -> list[int]:
         """Put the special tokens around the ids of a text."""
@@ -52,7 +61,8 @@ class Tokenizer:
 
 def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
     """Read ``tokenizer.json``, or build a WordPiece tokenizer from an old ``vocab.txt``."""
-    fast = _read_fast(folder)
+    config = read_json(folder / "tokenizer_config.json")
+    fast = _read_fast(folder, config)
     fast.no_truncation()
     fast.no_padding()
     probe = fast.encode("a")
@@ -65,25 +75,43 @@ def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
         prefix=tuple(probe.ids[:first]),
         suffix=tuple(probe.ids[last + 1 :]),
         lower_case=lower_case,
+        keeps_end=config.get("truncation_side") == "left",
     )
 
 
-def _read_fast(folder: Path) -> Any:  # noqa: ANN401 - a compiled type without stubs
+def _read_fast(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a compiled type without stubs
     path = folder / "tokenizer.json"
     if path.is_file():
         try:
-            return FastTokenizer.from_file(str(path))
+            return _with_case(FastTokenizer.from_file(str(path)), config)
         except Exception as error:  # the package raises bare Exception for any bad file
             raise ModelFolderError(
                 f"{path} cannot be read as a tokenizer: {error}.", hint="Fetch the model again."
             ) from error
     vocabulary = folder / "vocab.txt"
-    if vocabulary.is_file():
-        return _word_piece(vocabulary, read_json(folder / "tokenizer_config.json"))
+    has_more = (folder / "added_tokens.json").is_file() or "added_tokens_decoder" in config
+    is_bert = read_json(folder / "config.json").get("model_type") in WORD_PIECE_FAMILIES
+    if vocabulary.is_file() and is_bert and not has_more:
+        return _word_piece(vocabulary, config)
     raise ModelFolderError(
-        f"{folder} holds neither tokenizer.json nor vocab.txt.",
+        f"{folder} holds no tokenizer.json"
+        + (", and its vocab.txt alone is not enough." if vocabulary.is_file() else " and no vocab.txt."),
         hint="Save the fast tokenizer there: AutoTokenizer.from_pretrained(name).save_pretrained(folder).",
     )
+
+
+def _with_case(fast: Any, config: dict[str, Any]) -> Any:  # noqa: ANN401
+    """BERT's own tokenizer classes follow the case of their config, should ``tokenizer.json`` say otherwise."""
+    follows = str(config.get("tokenizer_class", "")).startswith(CASE_CLASSES)
+    wanted = config.get("do_lower_case")
+    if follows and isinstance(wanted, bool) and isinstance(fast.normalizer, BertNormalizer):
+        fast.normalizer = BertNormalizer(
+            clean_text=fast.normalizer.clean_text,
+            handle_chinese_chars=bool(config.get("tokenize_chinese_chars", fast.normalizer.handle_chinese_chars)),
+            strip_accents=config.get("strip_accents", fast.normalizer.strip_accents),
+            lowercase=wanted,
+        )
+    return fast
 
 
 def _word_piece(vocabulary: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401
