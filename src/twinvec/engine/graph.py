@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from twinvec.types import Array
 
-__all__ = ["Graph", "GraphBuilder"]
+__all__ = ["Graph", "GraphBuilder", "set_place"]
 
 OPSET = 20  # the first with Gelu
 MICROSOFT = "com.microsoft"
@@ -46,10 +46,7 @@ class Graph:
         proto.CopyFrom(self.proto)
         for tensor in proto.graph.initializer:
             if tensor.name in places:
-                del tensor.external_data[:]
-                values = zip(("offset", "length"), places[tensor.name], strict=True)
-                for key, value in (("location", WEIGHTS_FILE), *values):
-                    tensor.external_data.add(key=key, value=str(value))
+                set_place(tensor, WEIGHTS_FILE, *places[tensor.name])
         path = folder / "graph.onnx"
         path.write_bytes(proto.SerializeToString())
         return path
@@ -142,3 +139,10 @@ def _needed_nodes(nodes: list[onnx.NodeProto], outputs: set[str]) -> tuple[list[
             needed.update(node.input)
             kept.append(node)
     return kept[::-1], needed
+
+
+def set_place(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
+    """Say where on the disk the bytes of a weight lie."""
+    del tensor.external_data[:]
+    for key, value in (("location", file), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(value))

@@ -8,15 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 
-from twinvec.engine.graph import Graph
+from twinvec.engine.graph import Graph, set_place
 from twinvec.engine.linear import FloatLinear
 from twinvec.engine.model import MakeLinear, Model, Shown
+from twinvec.engine.weights import place_on_disk
 from twinvec.errors import DeviceError
 from twinvec.types import Device, TokenBatch, Vectors
 
 __all__ = ["OnnxRuntime", "open_session"]
+
+LARGE_BYTES = 1 << 20
 
 PROVIDERS: dict[Device, str] = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
@@ -60,6 +64,27 @@ def open_session(graph: Graph, device: Device = "cpu", *, threads: int = 1) -> A
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in graph.weights.values()]
-    options.add_external_initializers(list(graph.weights), values)
-    return onnxruntime.InferenceSession(graph.proto.SerializeToString(), options, providers=[provider])
+    proto = _give_weights(graph, options)
+    return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=[provider])
+
+
+def _give_weights(graph: Graph, options: Any) -> onnx.ModelProto:  # noqa: ANN401 - a compiled type without stubs
+    """Name large weights that lie on the disk as they are needed by their place, so that only what is used is read.
+
+    That spares a copy of the embedding table, half of a small model. The others are handed over in memory.
+    """
+    proto = onnx.ModelProto()
+    proto.CopyFrom(graph.proto)
+    kept: dict[str, Any] = {}
+    for tensor in proto.graph.initializer:
+        if tensor.name not in graph.weights:
+            continue
+        array = graph.weights[tensor.name]
+        place = place_on_disk(array) if array.nbytes >= LARGE_BYTES else None
+        if place is None:
+            kept[tensor.name] = onnxruntime.OrtValue.ortvalue_from_numpy(array)
+            continue
+        set_place(tensor, place.file.name, place.offset, array.nbytes)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(place.file.parent))
+    options.add_external_initializers(list(kept), list(kept.values()))
+    return proto

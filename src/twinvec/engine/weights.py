@@ -10,7 +10,7 @@ import mmap
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -29,6 +29,7 @@ __all__ = [
     "backbone_weights",
     "check_array",
     "forget_pages",
+    "place_on_disk",
     "read_weights",
     "weight_files",
 ]
@@ -96,6 +97,24 @@ def _view(data: Array, tensor: dict[str, Any]) -> Array:
     if tensor["dtype"] == "BF16":  # the upper half of a float32
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return array
+
+
+class Place(NamedTuple):
+    """Where on the disk the bytes of an array lie."""
+
+    file: Path
+    offset: int
+
+
+def place_on_disk(array: Array) -> Place | None:
+    """The place of an array that is a view into a mapped file; None for all others."""
+    base: object = array
+    while isinstance(base, np.ndarray) and not (isinstance(base, np.memmap) and isinstance(base.base, mmap.mmap)):
+        base = base.base
+    if not isinstance(base, np.memmap) or base.filename is None or not array.flags.c_contiguous:
+        return None
+    start, root = (each.__array_interface__["data"][0] for each in (array, base))
+    return Place(Path(base.filename).resolve(), base.offset + start - root)
 
 
 def forget_pages(arrays: Iterable[Array]) -> None:
