@@ -204,3 +204,14 @@ def test_values_cut_by_int8_output_are_said(caplog):
     caplog.clear()
     twinvec.quantize_vectors(np.array([[0.5, 3.0]], dtype=np.float32), "int8", ranges=np.array([[0, 0], [1, 4]]))
     assert not caplog.text
+
+
+def test_large_weights_are_read_from_their_file_also_through_a_link(folder, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr("twinvec.engine.onnx_runtime.LARGE_BYTES", 1)
+    blobs = tmp_path / "blobs ü"
+    blobs.mkdir()
+    shutil.move(folder / "model.safetensors", blobs / "0123abcd")
+    (folder / "model.safetensors").symlink_to(blobs / "0123abcd")
+    assert np.array_equal(twinvec.load(folder).encode(TEXTS), expected)
+    monkeypatch.chdir(folder.parent)
+    assert np.array_equal(twinvec.load(folder.name).encode(TEXTS), expected)
