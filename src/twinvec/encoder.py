@@ -132,7 +132,7 @@ class Encoder:
         """All layers' states of every text: a list of ``(layers + 1, tokens, width)``, embedding layer first."""
         checked = check_texts([texts] if isinstance(texts, str) else texts)
         cut = LongTexts(self.max_tokens)
-        states: list[Vectors] = [np.empty(0, dtype=np.float32)] * len(checked)
+        states = [np.empty((1, 0, 0), dtype=np.float32)] * len(checked)  # stays so for a text without any token
 
         def work(rows: list[Row]) -> None:
             layers = self.engine.runtime.layers(pad([row.ids for row in rows]))
@@ -199,7 +199,7 @@ class Encoder:
         for owner, windows in parts.items():
             joined = join_windows([(count, vector) for _, count, vector in sorted(windows, key=lambda part: part[0])])
             vectors[owner] = unit_rows(joined) if isinstance(self.folder.modules[-1], Normalize) else joined
-        return vectors[:, : self.width]
+        return np.ascontiguousarray(vectors[:, : self.width])
 
     def _run(self, texts: list[str], make: RowMaker, work: Callable[[list[Row]], None]) -> None:
         plan = plan_batches if self.engine.precision == "float32" else plan_equal
