@@ -1,6 +1,7 @@
 """An encoder without weights, for tests of everything that stands on encoders."""
 
 import hashlib
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -12,8 +13,9 @@ class HashEncoder:
 
     width = 16
 
-    def __init__(self):
+    def __init__(self, precision="float32"):
         self.calls = []
+        self.engine = SimpleNamespace(precision=precision)
 
     def encode(self, texts, *, prompt=None, prompt_name=None, output="float32", progress=None):
         if isinstance(texts, str):

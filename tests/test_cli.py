@@ -33,7 +33,7 @@ def loads(monkeypatch):
     calls = []
 
     def load(name, **settings):
-        encoder = HashEncoder()
+        encoder = HashEncoder(settings["precision"])
         calls.append((name, settings, encoder))
         return encoder
 
@@ -322,12 +322,14 @@ def test_bench_leaves_out_what_the_machine_lacks_unless_it_was_asked_for(monkeyp
     def load(name, *, precision, **settings):
         if precision == "int8":
             raise DeviceError("This CPU has no int8.")
-        return HashEncoder()
+        return HashEncoder("float32")  # also for bfloat16, as on a CPU without it
 
     monkeypatch.setattr(twinvec, "load", load)
     result = run("bench", "-m", "fake")
     assert (result.exit_code, result.stdout.count("int8")) == (0, 0)
     assert "Left out int8: This CPU has no int8.\n" in result.stderr
+    assert "bfloat16" not in result.stdout
+    assert "Left out bfloat16: this machine computes it in float32.\n" in result.stderr
     asked = run("bench", "-m", "fake", "--precision", "int8")
     assert (asked.exit_code, asked.stdout, asked.stderr) == (1, "", "Error: This CPU has no int8.\n")
 

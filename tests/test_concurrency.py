@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -19,10 +22,7 @@ TEXTS = [" ".join(WORDS[i % 7 : i % 19 + 2]) for i in range(120)]
 
 
 def runtimes():
-    names = ["onnxruntime"]
-    from twinvec.extras import is_installed
-
-    return [*names, *(["openvino"] if is_installed("openvino") else [])]
+    return [name for name in ("onnxruntime", "openvino") if find_spec(name)]
 
 
 @pytest.fixture(params=runtimes())
@@ -94,3 +94,28 @@ def test_an_error_in_a_stream_reaches_the_caller():
 
     with pytest.raises(ValueError, match="job"):
         Streams(3).run(iter(range(1, 100)), work)
+
+
+FIRST_USE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+import twinvec
+
+sys.setswitchinterval(1e-6)  # change threads often, so that a deadlock has its chance
+encoder = twinvec.load(sys.argv[1], runtime=sys.argv[2], threads=2)
+together = Barrier(8)
+
+def first(_):
+    together.wait()
+    return encoder.encode("red house").shape
+
+with ThreadPoolExecutor(8) as pool:
+    assert set(pool.map(first, range(8))) == {(32,)}
+"""
+
+
+@pytest.mark.parametrize("runtime", runtimes())
+def test_threads_that_are_first_together_do_not_wait_for_each_other(tiny_bert, runtime):
+    command = [sys.executable, "-c", FIRST_USE, str(tiny_bert), runtime]
+    subprocess.run(command, check=True, timeout=60)

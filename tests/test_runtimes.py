@@ -70,6 +70,22 @@ def test_other_architectures_run_in_torch(deberta):
         twinvec.load(deberta, precision="int8")
 
 
+def test_of_an_encoder_decoder_the_encoder_runs(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="needs the extra 'train'")
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    folder = write_tiny_model(tmp_path / "t5")
+    config = transformers.T5Config(
+        vocab_size=len(VOCABULARY), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0
+    )
+    (folder / "model.safetensors").unlink()
+    transformers.T5Model(config).save_pretrained(folder)
+    encoder = twinvec.load(folder)
+    expected = sentence_transformers.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
+    encoder.save(tmp_path / "copy")
+    assert np.array_equal(twinvec.load(tmp_path / "copy").encode(TEXTS), encoder.encode(TEXTS))
+
+
 def test_other_architectures_without_torch_say_what_to_install(tiny_bert, tmp_path, monkeypatch):
     folder = write_tiny_model(tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())

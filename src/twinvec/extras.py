@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 
 from twinvec.errors import MissingExtraError
 
-__all__ = ["is_installed", "require"]
+__all__ = ["require"]
 
 
 def require(module: str, *, extra: str, feature: str) -> ModuleType:
@@ -26,8 +25,3 @@ def require(module: str, *, extra: str, feature: str) -> ModuleType:
             f"{feature} needs the package {module!r}.",
             hint=f"Install it with: pip install 'twinvec[{extra}]'",
         ) from error
-
-
-def is_installed(module: str) -> bool:
-    """Whether a package could be imported, without importing it."""
-    return find_spec(module) is not None

@@ -13,7 +13,7 @@ __all__ = ["find_model"]
 
 # What inference needs. Other formats of the same weights (onnx, tf, flax, rust) are left on the hub.
 WANTED = ("*.json", "*.txt", "*.safetensors", "*.md")
-PICKLES = ("pytorch_model.bin", "*/pytorch_model.bin")
+PICKLES = ("pytorch_model*.bin", "*/pytorch_model*.bin")
 DEFAULT_OWNER = "sentence-transformers"
 
 
@@ -58,10 +58,11 @@ def _cached(repository: str, revision: str | None) -> Path | None:
 
 def _is_whole(folder: Path) -> bool:
     """Whether weights and the configs of all modules are there: a fetch may have been interrupted."""
-    modules = read_any_json(folder / "modules.json") or []
-    configs = [folder / row["path"] / "config.json" for row in modules if not row["type"].endswith("Normalize")]
-    has_weights = any(folder.rglob("*.safetensors")) or any(folder.rglob("pytorch_model.bin"))
-    return has_weights and all(config.is_file() for config in configs)
+    modules = read_any_json(folder / "modules.json")
+    rows = [row for row in modules if isinstance(row, dict)] if isinstance(modules, list) else []
+    needed = [str(row.get("path", "")) for row in rows if not str(row.get("type")).endswith("Normalize")]
+    has_weights = any(folder.rglob("*.safetensors")) or any(folder.rglob("pytorch_model*.bin"))
+    return has_weights and all((folder / path / "config.json").is_file() for path in needed)
 
 
 def _fetched(repository: str, revision: str | None, also: tuple[str, ...], *, offline: bool) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 __all__ = [
     "Array",
     "Device",
-    "Embed",
     "Ids",
     "LongPolicy",
     "OutputType",
@@ -34,8 +32,6 @@ Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 LongPolicy = Literal["warn", "error", "cut", "chunk"]
 RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
 Device = Literal["cpu", "cuda"]
-
-Embed: TypeAlias = Callable[[Sequence[str]], Vectors]
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,11 @@ def load_precisions(model: ModelChoice, asked: tuple[str, ...]) -> dict[str, Enc
         if precision in encoders:
             continue
         try:
-            encoders[precision] = replace(model, precision=precision).load()
+            encoder = replace(model, precision=precision).load()
+            if encoder.engine.precision == precision:
+                encoders[precision] = encoder
+            else:  # a row of that name would show another one's speed
+                say(f"Left out {precision}: this machine computes it in {encoder.engine.precision}.")
         except (DeviceError, MissingExtraError) as error:
             if asked:
                 raise

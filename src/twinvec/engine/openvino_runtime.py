@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ from twinvec.extras import require
 from twinvec.types import Precision, TokenBatch, Vectors
 
 __all__ = ["OpenvinoRuntime"]
+
+# openvino's bindings set themselves up at the first arrays they see, and two threads that are first together wait for
+# each other for ever. So the first arrays are ours, one thread at a time.
+_first_use = Lock()
 
 
 class OpenvinoRuntime:
@@ -34,7 +39,9 @@ class OpenvinoRuntime:
         self._n_streams = n_streams
         self._linear = linear
         self._requests: dict[tuple[int, Shown], SimpleQueue[Any]] = {}
-        self._ready("vectors")
+        one = np.ones((1, 1), dtype=np.int64)
+        with _first_use:
+            self.vectors(TokenBatch(ids=one - 1, mask=one, pool_mask=one))
 
     def vectors(self, batch: TokenBatch) -> Vectors:
         """Sentence vectors of one padded batch, ``(batch, width)``."""

@@ -63,7 +63,10 @@ def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
     """All tensors of a folder by name; float16 and bfloat16 ones become float32 when first used."""
     files = weight_files(folder)
     if not files:
-        raise WeightsError(f"{folder} holds no weights (model.safetensors).", hint="Fetch the model again.")
+        raise WeightsError(
+            f"{folder} holds no weights (model.safetensors).",
+            hint="Fetch the model again; one that the hub has only as a pickle needs trust_pickle=True.",
+        )
     weights: Weights = {}
     for file in files:
         if file.suffix == ".safetensors":
