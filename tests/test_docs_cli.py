@@ -2,10 +2,20 @@
 
 from pathlib import Path
 
+import click
+
 from twinvec.cli import main
 from twinvec.cli.reference import reference
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
+
+
+def all_commands(group, name):
+    """Every command by its full name, those of nested groups too."""
+    for child_name, child in group.commands.items():
+        yield f"{name} {child_name}", child
+        if isinstance(child, click.Group):
+            yield from all_commands(child, f"{name} {child_name}")
 
 
 def test_the_page_about_commands_is_up_to_date():
@@ -15,10 +25,12 @@ def test_the_page_about_commands_is_up_to_date():
 
 def test_every_command_is_on_the_page():
     text = PAGE.read_text(encoding="utf-8")
-    assert all(f"## twinvec {name}\n" in text for name in main.commands)
+    names = [name for name, _ in all_commands(main, "twinvec")]
+    assert "twinvec data check" in names
+    assert all(f"## {name}\n" in text for name in names)
 
 
 def test_every_option_has_help():
-    for name, command in main.commands.items():
+    for name, command in all_commands(main, "twinvec"):
         for option in command.params:
             assert option.param_type_name == "argument" or option.help, f"{name} {option.name}"

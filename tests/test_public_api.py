@@ -16,15 +16,16 @@ SOURCE = ROOT / "src/twinvec"
 LEVELS = [
     ("errors", "types"),
     ("extras",),
-    ("files", "vectors", "progress"),
+    ("files", "vectors", "progress", "metrics"),
     ("text",),
     ("hub", "model_folder", "tables"),
+    ("examples",),
     ("model_saving",),
     ("engine",),
     ("inspection", "encoding"),
     ("encoder",),
     ("loading",),
-    ("search",),
+    ("search", "train"),
     ("__init__",),
     ("cli",),
 ]

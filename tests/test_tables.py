@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinvec.errors import InputError, MissingExtraError, UnknownNameError
-from twinvec.tables import read_texts, write_vectors
+from twinvec.errors import InputError, MissingExtraError, RowError, UnknownNameError
+from twinvec.tables import open_table, read_rows, read_texts, write_vectors
 from twinvec.tables.writing import npy_header
 
 TEXTS = ["Hello, world.", "", 'She said "no".', "Größe 🙂"]
@@ -98,6 +98,100 @@ def test_a_quote_in_tsv_is_a_character(tmp_path):
     assert list(read_texts(tmp_path / "a.tsv")) == ['"a" b', '6" nail']
 
 
+def numbers_of(format):
+    return ["0", "1", "2", "3"] if format in ("csv", "tsv") else [1] * 4 if format == "jsonl" else [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("format", FORMATS[1:])
+def test_rows_hold_the_columns_asked_for_in_that_order_and_their_place(tmp_path, format):
+    path = write_file(tmp_path, format, TEXTS)
+    rows = list(read_rows(path, ["text", "id"]))
+    assert [list(row.values.items()) for row in rows] == [
+        [("text", text), ("id", number)] for text, number in zip(TEXTS, numbers_of(format), strict=True)
+    ]
+    unit, first = {"jsonl": ("line", 1), "parquet": ("row", 1)}.get(format, ("line", 2))
+    assert [row.where for row in rows] == [f"{path}, {unit} {first + i}" for i in range(4)]
+    assert [row.number for row in rows] == [first + i for i in range(4)]
+    assert [row.values for row in read_rows(path, ["id"])] == [{"id": number} for number in numbers_of(format)]
+
+
+@pytest.mark.parametrize("format", FORMATS[1:])
+def test_the_columns_of_a_file_are_known_before_its_rows_are_read(tmp_path, format):
+    table = open_table(write_file(tmp_path, format, TEXTS))
+    assert table.columns == ("id", "text")
+    assert [row.values["text"] for row in table.rows(["text"])] == TEXTS
+
+
+@pytest.mark.parametrize("format", FORMATS[1:4])
+def test_rows_may_be_gzipped_or_come_from_standard_input(tmp_path, monkeypatch, format):
+    data = write_file(tmp_path, format, TEXTS).read_bytes()
+    (tmp_path / f"a.{format}.gz").write_bytes(gzip.compress(data))
+    assert [row.values["text"] for row in read_rows(tmp_path / f"a.{format}.gz", ["text"])] == TEXTS
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(data)))
+    rows = list(read_rows("-", ["text"], format=format))
+    assert [row.values["text"] for row in rows] == TEXTS
+    assert rows[0].where.startswith("Standard input, line ")
+
+
+def test_jsonl_and_parquet_rows_keep_their_types(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    row = {"a": None, "b": ["x", "y"], "c": 1.5, "d": True}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    parquet.write_table(arrow.Table.from_pylist([row]), tmp_path / "a.parquet")
+    for name in ("a.jsonl", "a.parquet"):
+        assert next(read_rows(tmp_path / name, list(row))).values == row
+
+
+def test_a_missing_column_is_named_with_the_file_and_the_nearest_one_at_once(tmp_path):
+    (tmp_path / "a.csv").write_text("title,body\na,b\n")
+    message = r"Unknown column in .*a.csv: 'titel'. Did you mean 'title'\? Choose from: body, title."
+    with pytest.raises(UnknownNameError, match=message):
+        read_rows(tmp_path / "a.csv", ["body", "titel"])
+    with pytest.raises(
+        InputError, match=r"Columns must be a list of at least one name, got 'body'. Write \[\"text\"\]"
+    ):
+        read_rows(tmp_path / "a.csv", "body")
+    with pytest.raises(InputError, match=r"at least one name, got \[\]"):
+        read_rows(tmp_path / "a.csv", [])
+
+
+def test_plain_lines_are_rows_of_one_column_called_text(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\n")
+    assert [row.values for row in read_rows(tmp_path / "a.txt", ["text"])] == [{"text": "one"}, {"text": ""}]
+    with pytest.raises(InputError, match="Plain lines have no columns, so there is no column 'premise' or 'label'"):
+        read_rows(tmp_path / "a.txt", ["premise", "label"])
+
+
+@pytest.mark.parametrize(("name", "data"), [("a.csv", ""), ("a.tsv", "text\n"), ("a.jsonl", "\n\n"), ("a.txt", "")])
+def test_a_file_without_rows_is_refused_at_once(tmp_path, name, data):
+    (tmp_path / name).write_text(data)
+    with pytest.raises(InputError, match=f"{name} holds no rows. Give it at least one row"):
+        read_rows(tmp_path / name, ["text"])
+
+
+@pytest.mark.parametrize(("name", "data", "faults"), [
+    ("a.csv", 'id,text\n1,a\n2\n3,"b" c\n4,d\n5,e,f\n6,g\n',
+     ["wrong number of fields", "broken quotes, or a field over the size limit", "wrong number of fields"]),
+    ("a.tsv", "id\ttext\n1\ta\n2\n4\td\n6\tg\n", ["wrong number of fields"]),
+    ("a.jsonl", 'no\n{"id": 1, "text": "a"}\n[]\n{"id": 3}\n{"id": 4, "text": "d"}\n{"id": 6, "text": "g"}\n',
+     ["not JSON", "no JSON object", "a column is missing in the row"]),
+])  # fmt: skip
+def test_an_open_table_goes_on_after_a_bad_row_but_readers_stop_there(tmp_path, name, data, faults):
+    (tmp_path / name).write_text(data)
+    rows = list(open_table(tmp_path / name).rows(["id", "text"]))
+    assert [row.fault for row in rows if isinstance(row, RowError)] == faults
+    assert [row.values["text"] for row in rows if not isinstance(row, RowError)] == ["a", "d", "g"]
+    for read in (lambda: read_rows(tmp_path / name, ["text"]), lambda: read_texts(tmp_path / name)):
+        with pytest.raises(RowError, match=f"{name}, line"):
+            list(read())
+
+
+def test_a_file_of_another_format_is_not_searched_for_objects_to_its_end(tmp_path):
+    (tmp_path / "a.jsonl").write_text("no\n" * 30 + '{"text": "a"}\n')
+    with pytest.raises(RowError, match="line 1 is not JSON"):
+        open_table(tmp_path / "a.jsonl")
+
+
 BAD_FILES = {
     "empty.txt": (b"", "empty.txt holds no texts"),
     "empty.csv": (b"", "holds no texts"),
@@ -111,6 +205,7 @@ BAD_FILES = {
     "broken.jsonl": (b'{"text": "a"}\n{"text": \n', "line 2 is not JSON: .* Write one JSON object per line"),
     "list.jsonl": (b'["a"]\n', "line 1 holds a list, not an object"),
     "lacks.jsonl": (b'{"text": "a", "id": 1}\n{"id": 2}\n', "line 2 has no column 'text', only: id"),
+    "nothing.jsonl": (b"{}\n", "line 1 holds an empty object"),
     "null.jsonl": (b'{"text": null}\n', "line 1: 'text' is null, not a text"),
     "number.jsonl": (b'{"text": 7}\n', r"'text' is a int \(7\)"),
     "cut.txt.gz": (gzip.compress(b"hello\n" * 100)[:-9], "not whole gzip data"),

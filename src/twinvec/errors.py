@@ -2,11 +2,13 @@
 
 TwinvecError                      catches them all
 ├── InputError        ValueError  a text, an option or a file that the user gave
+│   └── RowError      ValueError  one row of a file; the rows after it may be good
 ├── UnknownNameError  LookupError a name that is not among the known ones
 ├── ModelFolderError  ValueError  a model folder that cannot be read as one
 │   └── WeightsError  ValueError  weights that are missing, corrupt, or not those of the config
 ├── ModelNotFoundError LookupError no such folder, and no such model in the cache or on the hub
 ├── TextTooLongError  ValueError  a text beyond the model's limit, with ``long="error"``
+├── TrainingError     RuntimeError a run that cannot go on, or a checkpoint that is not this run's
 ├── DeviceError       RuntimeError a device, precision or runtime that this machine does not have
 └── MissingExtraError ImportError  an optional package is not installed
 """
@@ -22,7 +24,9 @@ __all__ = [
     "MissingExtraError",
     "ModelFolderError",
     "ModelNotFoundError",
+    "RowError",
     "TextTooLongError",
+    "TrainingError",
     "TwinvecError",
     "UnknownNameError",
     "WeightsError",
@@ -40,6 +44,14 @@ class TwinvecError(Exception):
 
 class InputError(TwinvecError, ValueError):
     """Something the user gave (a text, an option, a file) is not usable."""
+
+
+class RowError(InputError):
+    """One row of a file is not usable. ``fault`` names the kind of error in the same words for all such rows."""
+
+    def __init__(self, problem: str, *, fault: str = "bad row", hint: str = "") -> None:
+        super().__init__(problem, hint=hint)
+        self.fault = fault
 
 
 class UnknownNameError(TwinvecError, LookupError):
@@ -66,6 +78,10 @@ class ModelNotFoundError(TwinvecError, LookupError):
 
 class TextTooLongError(TwinvecError, ValueError):
     """A text has more tokens than the model reads, and ``long="error"`` was asked for."""
+
+
+class TrainingError(TwinvecError, RuntimeError):
+    """A training run cannot go on, or a checkpoint belongs to another run."""
 
 
 class DeviceError(TwinvecError, RuntimeError):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 from twinvec.errors import InputError, ModelFolderError
 
-__all__ = ["new_folder", "read_json", "write_json"]
+__all__ = ["digest_files", "is_taken", "new_folder", "read_json", "sync_folder", "write_json"]
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -42,17 +43,29 @@ def write_json(path: Path, content: object) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def digest_files(files: Sequence[Path]) -> str:
+    """The sha256 of some files' content, one after the other."""
+    whole = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                whole.update(chunk)
+    return whole.hexdigest()
+
+
 @contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
+def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     """A folder to fill that takes the name ``target`` only when the block ends without an error.
 
-    Refuses a target that holds anything already: nothing of the user's is overwritten.
+    Refuses a target that holds anything already, unless it is to be replaced: then the old one goes when the new one
+    is whole.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if is_taken(target) and not replace:
         raise InputError(f"{target} exists already.", hint="Choose another name, or remove it first.")
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
     partial.chmod(0o755)  # mkdtemp's own is for one user alone
+    old = partial.with_name(f"{partial.name}-old")
     try:
         yield partial
         for file in partial.rglob("*"):
@@ -60,7 +73,24 @@ def new_folder(target: Path) -> Iterator[Path]:
                 with file.open("rb") as handle:
                     os.fsync(handle.fileno())
         if target.exists():
-            target.rmdir()
+            target.rename(old)
         partial.rename(target)
+        sync_folder(target.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def is_taken(target: Path) -> bool:
+    """Whether something of the user's is there: a file, or a folder that is not empty."""
+    return target.exists() and (not target.is_dir() or any(target.iterdir()))
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in a folder durable; systems that cannot sync a folder keep their own promise."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -9,15 +9,17 @@ from typing import Any
 from twinvec.files import new_folder, write_json
 from twinvec.model_folder import POOLING_KEYS, Dense, LayerNorm, ModelFolder, Module, Pooling
 
-__all__ = ["save_model"]
+__all__ = ["module_path", "save_model", "write_model"]
 
-# Beside the weights, what a transformers folder consists of. Exports to other formats are not taken along.
-BACKBONE_FILES = (
-    "config.json",
+WEIGHT_FILES = (
     "model*.safetensors",
     "model.safetensors.index.json",
     "pytorch_model*.bin",
     "pytorch_model.bin.index.json",
+)
+# Beside the weights, what a transformers folder consists of. Exports to other formats are not taken along.
+BACKBONE_FILES = (
+    "config.json",
     "added_tokens.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -34,22 +36,32 @@ PREFIX = "sentence_transformers.models."
 def save_model(folder: ModelFolder, target: Path) -> None:
     """Write ``folder`` anew at ``target``, whole or not at all. What is no sentence model stays none."""
     with new_folder(target) as place:
-        for pattern in BACKBONE_FILES:
-            for file in folder.backbone.glob(pattern):
-                shutil.copy(file, place / file.name)
+        write_model(folder, place, files=(*BACKBONE_FILES, *WEIGHT_FILES))
         if (folder.path / "README.md").is_file():
             shutil.copy(folder.path / "README.md", place / "README.md")
-        if folder.is_sentence_model:
-            _write_layout(folder, place)
+
+
+def write_model(folder: ModelFolder, place: Path, *, files: tuple[str, ...] = BACKBONE_FILES) -> None:
+    """Write a model's configs into ``place``, with those files of its backbone that match ``files``."""
+    for pattern in files:
+        for file in folder.backbone.glob(pattern):
+            shutil.copy(file, place / file.name)
+    if folder.is_sentence_model:
+        _write_layout(folder, place)
+
+
+def module_path(index: int, module: Module) -> str:
+    """The folder of a module within its model; the first after the backbone has index 1."""
+    return f"{index}_{type(module).__name__}"
 
 
 def _write_layout(folder: ModelFolder, place: Path) -> None:
     width = next((int(folder.config[key]) for key in WIDTH_KEYS if key in folder.config), 0)
     rows = [_row(0, "Transformer", "")]
     for index, module in enumerate(folder.modules, start=1):
-        kind = type(module).__name__
-        rows.append(_row(index, kind, f"{index}_{kind}"))
-        _write_module(module, place / f"{index}_{kind}", width)
+        path = module_path(index, module)
+        rows.append(_row(index, type(module).__name__, path))
+        _write_module(module, place / path, width)
     write_json(place / "modules.json", rows)
     limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
     write_json(place / "sentence_bert_config.json", limits)

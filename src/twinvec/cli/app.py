@@ -5,12 +5,15 @@ from __future__ import annotations
 import click
 
 from twinvec.cli.bench import bench
+from twinvec.cli.data import data
 from twinvec.cli.demo import demo
+from twinvec.cli.distil import distil
 from twinvec.cli.embed import embed
 from twinvec.cli.group import CleanErrors, show_version
 from twinvec.cli.inspect import inspect
 from twinvec.cli.pairs import pairs
 from twinvec.cli.similarity import similarity
+from twinvec.cli.train import train
 
 __all__ = ["main"]
 
@@ -31,5 +34,5 @@ def main() -> None:
     """
 
 
-for command in (demo, embed, similarity, pairs, inspect, bench):
+for command in (demo, embed, similarity, pairs, inspect, bench, data, train, distil):
     main.add_command(command)

@@ -17,7 +17,7 @@ import click
 if TYPE_CHECKING:
     from twinvec.encoder import Encoder
 
-__all__ = ["ModelChoice", "PromptChoice", "TextSource", "model_options", "prompt_options", "text_options"]
+__all__ = ["ModelChoice", "PromptChoice", "TextSource", "gathered", "model_options", "prompt_options", "text_options"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -154,9 +154,7 @@ PROMPT_OPTIONS: dict[str, Decorator] = {
 }
 
 
-def _gathered(
-    options: dict[str, Decorator], into: str, *, build: Callable[..., object]
-) -> Callable[[Command], Command]:
+def gathered(options: dict[str, Decorator], into: str, *, build: Callable[..., object]) -> Callable[[Command], Command]:
     """A decorator that adds options to a command, which gets them as one object named ``into``."""
 
     def decorate(command: Command) -> Command:
@@ -176,8 +174,8 @@ def _gathered(
 def model_options(without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
     """Options of the model, as ``model``; those left out keep their defaults."""
     kept = {each.name: MODEL_OPTIONS[each.name] for each in fields(ModelChoice) if each.name not in without}
-    return _gathered(kept, "model", build=ModelChoice)
+    return gathered(kept, "model", build=ModelChoice)
 
 
-text_options = _gathered(TEXT_OPTIONS, "source", build=TextSource)
-prompt_options = _gathered(PROMPT_OPTIONS, "prompt", build=PromptChoice)
+text_options = gathered(TEXT_OPTIONS, "source", build=TextSource)
+prompt_options = gathered(PROMPT_OPTIONS, "prompt", build=PromptChoice)

@@ -22,16 +22,13 @@ def reference(group: click.Group, name: str) -> str:
     return "\n".join([HEAD, *_sections(group, name)])
 
 
-def _sections(group: click.Group, name: str) -> Iterator[str]:
-    parent = click.Context(group, info_name=name, **group.context_settings)
-    yield _section(group, parent)
-    for command_name, command in group.commands.items():
-        yield _section(command, click.Context(command, info_name=command_name, parent=parent))
-
-
-def _section(command: click.Command, context: click.Context) -> str:
+def _sections(command: click.Command, name: str, *, parent: click.Context | None = None) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent, **command.context_settings)
     context.terminal_width = HELP_WIDTH
-    return f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+    yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for child_name, child in command.commands.items():
+            yield from _sections(child, child_name, parent=context)
 
 
 if __name__ == "__main__":

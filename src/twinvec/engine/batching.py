@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from twinvec.types import TokenBatch
+from twinvec.types import Ids, TokenBatch
 
 __all__ = ["pad", "plan_batches", "plan_equal", "plan_single"]
 
@@ -60,7 +60,7 @@ def longest_first(lengths: Sequence[int]) -> list[int]:
     return sorted(range(len(lengths)), key=lambda index: -lengths[index])
 
 
-def pad(rows: Sequence[Sequence[int]], n_unpooled: Sequence[int] = ()) -> TokenBatch:
+def pad(rows: Sequence[Sequence[int] | Ids], n_unpooled: Sequence[int] = ()) -> TokenBatch:
     """Pad rows of ids on the right. ``n_unpooled`` of each row's first tokens are hidden from the pooling.
 
     >>> pad([[5, 6], [7]]).mask.tolist()

@@ -1,12 +1,12 @@
-"""Which column holds the texts, and whether a row has one."""
+"""Which columns are wanted, whether the file has them, and whether a value is a text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, RowError, UnknownNameError
 
-__all__ = ["USUAL_COLUMNS", "choose_column", "text_of"]
+__all__ = ["USUAL_COLUMNS", "check_columns", "choose_column", "text_of"]
 
 USUAL_COLUMNS = ("text", "sentence", "content")
 
@@ -27,21 +27,33 @@ def choose_column(names: Sequence[str], column: str | None, *, source: str) -> s
         )
     if column not in names:
         raise UnknownNameError("column", column, names)
-    if list(names).count(column) > 1:
-        raise InputError(f"{source} has several columns called {column!r}.", hint="Give each its own name.")
+    check_columns(names, [column], source=source)
     return column
 
 
-def text_of(row: Mapping[str, object], column: str, *, where: str) -> str:
-    """The text in a column of one row.
+def check_columns(names: Sequence[str], wanted: Sequence[str], *, source: str) -> None:
+    """Refuse columns that the file does not have, or has twice.
 
-    >>> text_of({"text": "Hello."}, "text", where="a.jsonl, line 1")
+    >>> check_columns(["id", "text"], ["text"], source="a.csv")
+    """
+    if isinstance(wanted, str) or not wanted:
+        raise InputError(f"Columns must be a list of at least one name, got {wanted!r}.", hint='Write ["text"].')
+    for column in wanted:
+        if column not in names:
+            raise UnknownNameError(f"column in {source}:", column, names)
+        if list(names).count(column) > 1:
+            raise InputError(f"{source} has several columns called {column!r}.", hint="Give each its own name.")
+
+
+def text_of(value: object, column: str, *, where: str) -> str:
+    """The value of a column, if it is a text.
+
+    >>> text_of("Hello.", "text", where="a.jsonl, line 1")
     'Hello.'
     """
-    if column not in row:
-        raise InputError(f"{where} has no column {column!r}, only: {', '.join(row) or 'nothing'}.")
-    value = row[column]
-    if not isinstance(value, str):
-        shown = "null" if value is None else f"a {type(value).__name__} ({value!r:.40})"
-        raise InputError(f"{where}: {column!r} is {shown}, not a text.", hint="Remove the row or write a string.")
-    return value
+    if isinstance(value, str):
+        return value
+    shown = "null" if value is None else f"a {type(value).__name__} ({value!r:.40})"
+    raise RowError(
+        f"{where}: {column!r} is {shown}, not a text.", fault="no text", hint="Remove the row or write a string."
+    )

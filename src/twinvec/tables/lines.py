@@ -8,19 +8,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
 
 from twinvec.errors import InputError
 from twinvec.tables.formats import STDIN
 
-__all__ = ["Line", "check_file", "decoded_lines", "display_name"]
-
-
-class Line(NamedTuple):
-    """One line of a file without its line end, and its number, from 1."""
-
-    number: int
-    text: str
+__all__ = ["check_file", "decoded_lines", "display_name"]
 
 
 def display_name(source: str) -> str:
@@ -47,27 +39,22 @@ def check_file(source: str) -> Path:
     return path
 
 
-def decoded_lines(source: str) -> Iterator[Line]:
-    """The lines of a text file, with line ends removed."""
+def decoded_lines(source: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text file, numbered from 1, without their line ends."""
     try:
         with open_bytes(source) as stream:
             for number, raw in enumerate(stream, start=1):
-                yield Line(number, _decode(raw, number, source=source))
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield number, text.removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{display_name(source)}, line {number}: byte {error.start + 1} (0x{error.object[error.start]:02x}) "
+            "is not UTF-8.",
+            hint="Save the file as UTF-8, for instance with: iconv -f LATIN1 -t UTF-8",
+        ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{display_name(source)} is not whole gzip data: {error}.", hint="Fetch or pack it again."
         ) from error
     except OSError as error:
         raise InputError(f"Cannot read {display_name(source)}: {error.strerror or error}.") from error
-
-
-def _decode(raw: bytes, number: int, *, source: str) -> str:
-    try:
-        text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        bad = error.object[error.start]
-        raise InputError(
-            f"{display_name(source)}, line {number}: byte {error.start + 1} (0x{bad:02x}) is not UTF-8.",
-            hint="Save the file as UTF-8, for instance with: iconv -f LATIN1 -t UTF-8",
-        ) from error
-    return text.removesuffix("\n").removesuffix("\r")

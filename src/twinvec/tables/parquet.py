@@ -1,8 +1,10 @@
-"""Texts from parquet and vectors to parquet, through pyarrow."""
+"""Tables from parquet and vectors to parquet, through pyarrow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
@@ -12,28 +14,40 @@ import numpy as np
 
 from twinvec.errors import InputError
 from twinvec.extras import require
-from twinvec.tables.columns import choose_column, text_of
+from twinvec.tables.formats import STDIN
+from twinvec.tables.lines import check_file
+from twinvec.tables.table import Record, Table
 from twinvec.types import Array
 
-__all__ = ["parquet_texts", "write_parquet"]
+__all__ = ["open_parquet", "write_parquet"]
 
 READ_ROWS, WRITE_ROWS = 1024, 8192  # rows held at once; a written row group of width 384 is 12 MB
 
 
-def parquet_texts(path: Path, column: str | None) -> Iterator[str]:
-    """The texts in one column of a parquet file."""
+def open_parquet(source: str) -> Table:
+    """A parquet file, read batch by batch, and of it only the columns asked for."""
+    if source == STDIN:
+        raise InputError("Parquet cannot be read from standard input.", hint="Save it to a file first.")
+    path = check_file(source)
+    with _opened(path) as file:
+        names = tuple(file.schema_arrow.names)
+    return Table(source, names, "row", partial(_records, path))
+
+
+def _records(path: Path, columns: Sequence[str]) -> Iterator[Record]:
+    with _opened(path) as file:
+        batches = file.iter_batches(batch_size=READ_ROWS, columns=list(columns))
+        rows = (zip(*(batch.column(name).to_pylist() for name in columns), strict=True) for batch in batches)
+        yield from enumerate(chain.from_iterable(rows), start=1)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     arrow = _pyarrow("Reading parquet")
     parquet = require("pyarrow.parquet", extra="tables", feature="Reading parquet")
     try:
         with parquet.ParquetFile(path) as file:
-            column = choose_column(file.schema_arrow.names, column, source=str(path))
-            rows = (
-                value
-                for batch in file.iter_batches(batch_size=READ_ROWS, columns=[column])
-                for value in batch.column(0).to_pylist()
-            )
-            for number, value in enumerate(rows, start=1):
-                yield text_of({column: value}, column, where=f"{path}, row {number}")
+            yield file
     except (arrow.ArrowInvalid, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(f"{path} cannot be read as parquet: {reason}.", hint="Check the file.") from error

@@ -1,137 +1,112 @@
-"""Texts from a file or from standard input, one at a time.
+"""Texts or rows from a file or from standard input, one at a time.
 
 Text formats are UTF-8 (a byte order mark is skipped) and may be gzipped. In ``lines`` every line is a text,
 an empty one too, so that row ``i`` stays line ``i``. ``csv`` and ``tsv`` start with a row of column names;
 ``tsv`` knows no quotes. ``jsonl`` has an object per line. Blank lines of jsonl, and of tables with several columns,
-are no rows.
+are no rows. The first text or row is read at once, so that a wrong file or column shows before any costly work.
 """
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import TypeVar
 
-from twinvec.errors import InputError
-from twinvec.tables.columns import choose_column, text_of
-from twinvec.tables.formats import STDIN, read_format
-from twinvec.tables.lines import check_file, decoded_lines, display_name
+from twinvec.errors import InputError, RowError
+from twinvec.tables.columns import check_columns, choose_column, text_of
+from twinvec.tables.formats import read_format
+from twinvec.tables.jsonl import open_jsonl
+from twinvec.tables.lines import decoded_lines, display_name
+from twinvec.tables.parquet import open_parquet
+from twinvec.tables.separated import open_csv, open_tsv
+from twinvec.tables.table import Row, Table
 
-__all__ = ["read_texts"]
+__all__ = ["open_table", "read_rows", "read_texts"]
+
+Item = TypeVar("Item")
+
+LINES_COLUMN = "text"  # what the one column of a file of plain lines is called
+
+
+def open_table(path: str | Path, *, format: str | None = None) -> Table:
+    """A file, or standard input for ``-``, with the names of its columns; rows are read as they are asked for.
+
+    A file without any row of names or object has no columns. Plain lines have one, called text.
+    """
+    return OPENERS[read_format(str(path), format)](str(path))
 
 
 def read_texts(path: str | Path, column: str | None = None, *, format: str | None = None) -> Iterator[str]:
     """The texts of a file, or of standard input for ``-``.
 
     ``column`` names the column of the texts; without it, it is the only one, or the one called text, sentence
-    or content. The first text is read at once, so that a wrong file or column shows before any costly work.
+    or content.
     """
-    source = str(path)
-    chosen = read_format(source, format)
-    if column is not None and chosen == "lines":
-        raise InputError(
-            f"Plain lines have no columns, so there is no column {column!r}.",
-            hint="Leave the column out, or name the format: csv, tsv, jsonl or parquet.",
-        )
-    texts = READERS[chosen](source, column)
-    first = next(texts, None)
-    if first is None:
-        raise InputError(f"{display_name(source)} holds no texts.", hint="Give it at least one row.")
-    return chain([first], texts)
+    if column is not None and read_format(str(path), format) == "lines":
+        raise _no_columns(column)
+    table = open_table(path, format=format)
+    texts = _texts(table, column) if table.columns else iter(())
+    return _with_first(texts, problem=f"{table.name} holds no texts.")
 
 
-def read_lines(source: str, column: str | None) -> Iterator[str]:
-    """Every line as a text."""
-    return (line.text for line in decoded_lines(source))
+def read_rows(path: str | Path, columns: Sequence[str], *, format: str | None = None) -> Iterator[Row]:
+    """The rows of a file, or of standard input for ``-``: of each its place, and its values in ``columns``.
+
+    Values are strings in csv and tsv, and what the file holds in jsonl and parquet.
+    """
+    if list(columns) != [LINES_COLUMN] and read_format(str(path), format) == "lines":
+        raise _no_columns(*columns)
+    table = open_table(path, format=format)
+    rows: Iterator[Row] = iter(())
+    if table.columns:
+        check_columns(table.columns, columns, source=table.name)
+        rows = _rows(table, columns)
+    return _with_first(rows, problem=f"{table.name} holds no rows.")
 
 
-def read_csv(source: str, column: str | None) -> Iterator[str]:
-    """The texts of comma separated values; quoted fields may span lines."""
-    lines = (line.text + "\n" for line in decoded_lines(source))
-    return _rows_to_texts(csv.reader(lines, strict=True), source, column=column)
+def _texts(table: Table, column: str | None) -> Iterator[str]:
+    chosen = choose_column(table.columns, column, source=table.name)
+    for record in table.records([chosen]):
+        if isinstance(record, RowError):
+            raise record
+        number, (value,) = record
+        yield value if isinstance(value, str) else text_of(value, chosen, where=table.where(number))
 
 
-def read_tsv(source: str, column: str | None) -> Iterator[str]:
-    """The texts of tab separated values; a quote is a character like any other."""
-    lines = (line.text + "\n" for line in decoded_lines(source))
-    return _rows_to_texts(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), source, column=column)
+def _rows(table: Table, columns: Sequence[str]) -> Iterator[Row]:
+    for row in table.rows(columns):
+        if isinstance(row, RowError):
+            raise row
+        yield row
 
 
-class _Rows(Protocol):
-    """What ``csv.reader`` returns: rows, and the number of lines read so far."""
-
-    @property
-    def line_num(self) -> int: ...
-
-    def __iter__(self) -> Iterator[list[str]]: ...
+def _no_columns(*asked: str) -> InputError:
+    return InputError(
+        f"Plain lines have no columns, so there is no column {' or '.join(map(repr, asked))}.",
+        hint="Leave the column out, or name the format: csv, tsv, jsonl or parquet.",
+    )
 
 
-def _rows_to_texts(table: _Rows, source: str, *, column: str | None) -> Iterator[str]:
-    name = display_name(source)
-    try:
-        names = next((row for row in table if row), None)
-        if names is None:
-            return
-        place = names.index(choose_column(names, column, source=name))
-        for row in table:
-            if not row and len(names) > 1:
-                continue
-            row = row or [""]  # of a single column, an empty line is an empty text
-            if len(row) != len(names):
-                raise InputError(
-                    f"{name}, line {table.line_num}: the row has {len(row)} fields, "
-                    f"the first row {len(names)} ({', '.join(names)}).",
-                    hint="Quote fields that hold the separator, and write empty fields too.",
-                )
-            yield row[place]
-    except csv.Error as error:
-        raise InputError(
-            f"{name}, line {table.line_num}: {error}.",
-            hint="Check the quotes; for fields over 128 KB raise csv.field_size_limit.",
-        ) from error
+def _with_first(items: Iterator[Item], *, problem: str) -> Iterator[Item]:
+    for first in items:
+        return chain([first], items)
+    raise InputError(problem, hint="Give it at least one row.")
 
 
-def read_jsonl(source: str, column: str | None) -> Iterator[str]:
-    """The texts of a file with a JSON object in every line."""
-    for line in decoded_lines(source):
-        if not line.text.strip():
-            continue
-        where = f"{display_name(source)}, line {line.number}"
-        row = _json_object(line.text, where)
-        if column is None:
-            column = choose_column(list(row), None, source=display_name(source))
-        yield text_of(row, column, where=where)
+def open_lines(source: str) -> Table:
+    """Every line as a row with one text."""
+    return Table(display_name(source), (LINES_COLUMN,), "line", lambda _: _line_records(source))
 
 
-def _json_object(text: str, where: str) -> dict[str, object]:
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError also for a number of too many digits
-        raise InputError(f"{where} is not JSON: {error}.", hint="Write one JSON object per line.") from error
-    if not isinstance(row, dict):
-        raise InputError(
-            f"{where} holds a {type(row).__name__}, not an object.",
-            hint='Write rows like {"text": "..."}, or read plain lines with the format: lines.',
-        )
-    return row
+def _line_records(source: str) -> Iterator[tuple[int, list[str]]]:
+    return ((number, [text]) for number, text in decoded_lines(source))
 
 
-def read_parquet(source: str, column: str | None) -> Iterator[str]:
-    """The texts of a parquet file, read batch by batch."""
-    from twinvec.tables.parquet import parquet_texts
-
-    if source == STDIN:
-        raise InputError("Parquet cannot be read from standard input.", hint="Save it to a file first.")
-    return parquet_texts(check_file(source), column)
-
-
-READERS: dict[str, Callable[[str, str | None], Iterator[str]]] = {
-    "lines": read_lines,
-    "csv": read_csv,
-    "tsv": read_tsv,
-    "jsonl": read_jsonl,
-    "parquet": read_parquet,
+OPENERS: dict[str, Callable[[str], Table]] = {
+    "lines": open_lines,
+    "csv": open_csv,
+    "tsv": open_tsv,
+    "jsonl": open_jsonl,
+    "parquet": open_parquet,
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from twinvec.errors import InputError
+from twinvec.files import sync_folder
 
 __all__ = ["check_target", "new_file"]
 
@@ -34,18 +35,8 @@ def new_file(target: Path, *, replace: bool = False) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself durable; systems that cannot sync a folder keep their own promise."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

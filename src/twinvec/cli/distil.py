@@ -1,0 +1,78 @@
+"""``twinvec distil``: a small model that says what larger ones say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from twinvec.cli.train import columns_option, matryoshka_option
+from twinvec.cli.train_options import (
+    OutputChoice,
+    TrainChoice,
+    distil_options,
+    output_options,
+    parse_columns,
+    run_training,
+)
+
+__all__ = ["distil"]
+
+LOSSES = ("cosine", "mse")
+
+
+@click.command(short_help="Teach a model the vectors of larger ones.")
+@click.argument("file")
+@click.option("--teacher", "teachers", multiple=True, help="Model to learn from; may be given several times.")
+@columns_option
+@click.option(
+    "--loss",
+    type=click.Choice(LOSSES),
+    default="cosine",
+    show_default=True,
+    help="How a vector is compared with the teacher's: 1 - cosine, or the squared difference.",
+)
+@click.option(
+    "--similarity-weight",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="Weight of the squared difference of the similarities within a batch.",
+)
+@matryoshka_option
+@distil_options
+@output_options
+def distil(
+    *,
+    file: str,
+    teachers: tuple[str, ...],
+    columns: tuple[str, ...],
+    loss: str,
+    similarity_weight: float,
+    matryoshka: tuple[int, ...],
+    choice: TrainChoice,
+    output: OutputChoice,
+) -> None:
+    """Teach a model (-m) the vectors of one or several teachers on the texts of FILE, or by FILE, a recipe in TOML.
+
+    Where the widths differ, a projection is learned with it, which the model does not keep. Several teachers
+    count alike. Their vectors are made once, and kept until the run is done.
+    """
+    from twinvec.train.recipe_file import read_recipe
+
+    if file.endswith(".toml"):
+        run_training(read_recipe(Path(file)), output)
+        return
+    if not choice.start or not teachers:
+        raise click.UsageError("Name the model to teach with -m, and at least one --teacher.")
+    from twinvec.examples import DataSource
+    from twinvec.train.recipe import DataPart
+
+    part = DataPart(
+        DataSource(file, "texts", columns=parse_columns(columns)),
+        "distillation",
+        {"loss": loss, "similarity_weight": similarity_weight},
+        matryoshka,
+        teachers=teachers,
+    )
+    run_training(choice.recipe(part), output)

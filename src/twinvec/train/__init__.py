@@ -1,0 +1,1 @@
+"""Training: examples to a model folder, with torch (extra ``train``)."""

@@ -1,0 +1,88 @@
+"""The card of a trained model: from what, on what, how, with which scores and versions."""
+
+from __future__ import annotations
+
+import platform
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+from twinvec.files import write_json
+from twinvec.train.events import Finished, Score
+from twinvec.train.recipe import Recipe
+
+__all__ = ["write_card"]
+
+PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
+
+
+def write_card(place: Path, *, recipe: Recipe, finished: Finished, first: float | None, toml: str) -> None:
+    """Write ``README.md``, and the scores as ``training/scores.json``."""
+    (place / "README.md").write_text(card(recipe, finished, first=first, toml=toml), encoding="utf-8")
+    rows = [{"data": score.data, "protocol": score.protocol, "value": score.value} for score in finished.scores]
+    write_json(
+        place / "training/scores.json",
+        {"seed": recipe.training.seed, "step": finished.step, "dev_before": first, "scores": rows},
+    )
+
+
+def card(recipe: Recipe, finished: Finished, *, first: float | None, toml: str) -> str:
+    """The text of the card, in Markdown with the usual head."""
+    start = Path(recipe.model.start).name
+    name = finished.folder.name
+    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    return f"""---
+base_model: {start}
+library_name: twinvec
+pipeline_tag: sentence-similarity
+tags:
+- sentence-similarity
+- sentence-transformers
+---
+
+# {name}
+
+A sentence encoder, trained from `{start}` with [Twinvec](https://pypi.org/project/twinvec/).
+
+```python
+import twinvec
+
+encoder = twinvec.load("{name}")
+vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])
+```
+
+## Scores
+
+{_scores(finished.scores, first)}
+
+The weights are those of step {finished.step:,}; training took {finished.seconds / 60:.1f} minutes.
+
+## Data
+
+{_data(recipe)}
+
+Keep the licence terms of `{start}` and of these data.
+
+## Recipe
+
+Seed {recipe.training.seed}. `training/` holds this recipe, the log and the learning curve.
+
+```toml
+{toml.strip()}
+```
+
+Made on {date.today().isoformat()} with Python {platform.python_version()}, {versions}.
+"""
+
+
+def _scores(scores: tuple[Score, ...], first: float | None) -> str:
+    if not scores:
+        return "None were taken: the recipe names neither dev nor test data."
+    rows = [f"| {score.data} | {score.protocol} | {score.value:.2f} |" for score in scores]
+    before = "" if first is None else f"\n\nBefore training, {scores[0].data} gave {first:.2f}."
+    return "\n".join(["| data | score | |", "|---|---|--:|", *rows]) + before
+
+
+def _data(recipe: Recipe) -> str:
+    rows = [f"| {Path(part.source.file).name} | {part.objective} | {part.share:g} |" for part in recipe.data]
+    return "\n".join(["| data | objective | passes per epoch |", "|---|---|--:|", *rows])

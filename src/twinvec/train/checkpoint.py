@@ -1,0 +1,84 @@
+"""A run's state in one file, replaced in one move: a kill at any moment leaves the old one or the new one.
+
+Held are weights, the optimizer's moments and the step. The order of the data and all that is drawn follow from seed and
+step, so there is no other state to save.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from twinvec.errors import TrainingError
+from twinvec.tables import new_file
+from twinvec.train.loop import Training
+
+__all__ = ["load_checkpoint", "load_weights", "read_progress", "save_checkpoint", "save_weights"]
+
+PROGRESS = "progress"  # the key of what is no tensor
+
+
+def save_checkpoint(path: Path, training: Training, progress: Mapping[str, object]) -> None:
+    """Replace the checkpoint at ``path``. ``progress`` is whatever else the run must remember, as JSON."""
+    tensors = {f"network.{name}": values for name, values in training.network.state_dict().items()}
+    tensors |= {f"objectives.{name}": values for name, values in training.objectives.state_dict().items()}
+    for index, parameter in enumerate(training.parameters()):
+        state = training.optimizer.state.get(parameter, {})
+        tensors |= {f"optimizer.{index}.{name}": values for name, values in state.items()}
+    _write(path, tensors, dict(progress) | {"step": training.step})
+
+
+def load_checkpoint(path: Path, training: Training) -> dict[str, Any]:
+    """Put the state of the checkpoint into ``training``; returns the progress that was saved with it."""
+    tensors, progress = _read(path)
+    training.network.load_state_dict(_part(tensors, "network."))
+    training.objectives.load_state_dict(_part(tensors, "objectives."))
+    training.step = int(progress["step"])
+    for index, parameter in enumerate(training.parameters()):
+        state = _part(tensors, f"optimizer.{index}.")
+        if state:
+            training.optimizer.state[parameter] = {name: each.to(parameter.device) for name, each in state.items()}
+    return progress
+
+
+def save_weights(path: Path, training: Training) -> None:
+    """Write the network's weights alone."""
+    _write(path, training.network.state_dict(), {"step": training.step})
+
+
+def load_weights(path: Path, training: Training) -> None:
+    """Put weights that were saved alone into the network."""
+    training.network.load_state_dict(_read(path)[0])
+
+
+def read_progress(path: Path) -> dict[str, Any]:
+    """What was saved beside the tensors; empty if there is no checkpoint."""
+    return _read(path, with_tensors=False)[1] if path.is_file() else {}
+
+
+def _write(path: Path, tensors: Mapping[str, Tensor], progress: Mapping[str, object]) -> None:
+    whole = {name: values.detach().cpu().contiguous() for name, values in tensors.items()}
+    with new_file(path, replace=True) as file:
+        file.write(save(whole, metadata={PROGRESS: json.dumps(progress)}))
+
+
+def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            progress = json.loads((file.metadata() or {})[PROGRESS])
+            names = file.keys() if with_tensors else []
+            return {name: file.get_tensor(name) for name in names}, progress
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise TrainingError(
+            f"{path} is no checkpoint of Twinvec: {error}.", hint="Remove it to start over, or restore it."
+        ) from error
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): values for name, values in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,145 @@
+"""The training loop. It yields after every step; logging, evaluating, saving and stopping are the caller's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+
+import torch
+from torch import nn
+
+from twinvec.errors import TrainingError
+from twinvec.train.gradients import EncodeTexts, backward
+from twinvec.train.network import Network
+from twinvec.train.processes import Processes
+from twinvec.train.randomness import DROPOUT
+from twinvec.train.sampling import Batch, n_batches, plan_epoch
+from twinvec.train.settings import TrainSettings, learning_rate
+from twinvec.train.task import Task, used_ids
+
+__all__ = ["StepReport", "Training", "n_steps", "start_training", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """What one step did. ``step`` counts from 1."""
+
+    step: int
+    epoch: float
+    loss: float
+    rate: float
+    grad_norm: float
+    n_rows: int
+    seconds: float
+
+
+@dataclass
+class Training:
+    """The state of a run: all that a checkpoint holds, beside the numbers of the recipe."""
+
+    network: Network
+    objectives: nn.ModuleList
+    optimizer: torch.optim.Optimizer
+    step: int = 0
+
+    def parameters(self) -> list[nn.Parameter]:
+        """All that is learned."""
+        return [*self.network.parameters(), *self.objectives.parameters()]
+
+
+def start_training(network: Network, tasks: Sequence[Task], settings: TrainSettings, processes: Processes) -> Training:
+    """The state before the first step."""
+    if settings.weight_decay == 0:
+        network.train_only(used_ids(list(tasks)))
+    network.to(processes.device)
+    objectives = nn.ModuleList(task.objective for task in tasks).to(processes.device)
+    optimizer = torch.optim.AdamW(
+        [*network.parameters(), *objectives.parameters()],
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        fused=True,
+    )
+    return Training(network, objectives, optimizer)
+
+
+def n_steps(tasks: Sequence[Task], settings: TrainSettings) -> int:
+    """How many steps the whole run takes."""
+    per_epoch = n_batches([task.sampled() for task in tasks], settings.batch_size, settings.mixing)
+    steps = -(-per_epoch * settings.epochs // settings.accumulation)
+    return min(steps, settings.max_steps or steps)
+
+
+def train(
+    training: Training, tasks: Sequence[Task], settings: TrainSettings, processes: Processes
+) -> Iterator[StepReport]:
+    """Train from ``training.step`` to the end, yielding after every step."""
+    encode = EncodeTexts(training.network, processes, settings.cached_texts, settings.precision == "bfloat16")
+    training.network.train()
+    training.objectives.train()
+    total = n_steps(tasks, settings)
+    per_epoch = n_batches([task.sampled() for task in tasks], settings.batch_size, settings.mixing)
+    batches = _batches_from(training.step * settings.accumulation, tasks, settings)
+    while training.step < total:
+        started = time.perf_counter()
+        together = list(islice(batches, settings.accumulation))
+        loss = _gradients(encode, together, tasks, draw=(DROPOUT, settings.seed, training.step))
+        processes.add_gradients(training.network.parameters())
+        norm = float(nn.utils.clip_grad_norm_(training.parameters(), settings.max_grad_norm or float("inf")))
+        _check_finite(loss, norm, training.step + 1, batches=together, tasks=tasks)
+        rate = learning_rate(training.step, total, settings)
+        for group in training.optimizer.param_groups:
+            group["lr"] = rate
+        training.optimizer.step()
+        training.network.zero_grad(set_to_none=False)  # memory that is given back must be faulted in again
+        training.objectives.zero_grad()  # to None: one that has no part in the next step must not move
+        training.step += 1
+        yield StepReport(
+            step=training.step,
+            epoch=training.step * settings.accumulation / per_epoch,
+            loss=loss,
+            rate=rate,
+            grad_norm=norm,
+            n_rows=sum(len(batch.rows) for batch in together),
+            seconds=time.perf_counter() - started,
+        )
+
+
+def _batches_from(first: int, tasks: Sequence[Task], settings: TrainSettings) -> Iterator[Batch]:
+    """The batches of all epochs, without the first ones."""
+    sets = [task.sampled() for task in tasks]
+    done, skipped = divmod(first, n_batches(sets, settings.batch_size, settings.mixing))
+    epochs = (
+        plan_epoch(sets, settings.batch_size, mixing=settings.mixing, seed=settings.seed, epoch=epoch)
+        for epoch in range(done, settings.epochs)
+    )
+    return islice(chain.from_iterable(epochs), skipped, None)
+
+
+def _gradients(encode: EncodeTexts, batches: Sequence[Batch], tasks: Sequence[Task], *, draw: tuple[int, ...]) -> float:
+    """Leave the gradients of the mean loss of some batches in the parameters; returns that loss."""
+    losses = []
+    for number, batch in enumerate(batches):
+        task = tasks[batch.data_set]
+        texts = task.texts_of(batch.rows)
+        loss_of = partial(task.loss, rows=batch.rows, texts=texts)
+        rows = task.tokens.rows(texts[0])
+        losses.append(backward(encode, rows, loss_of, draw=(*draw, number), scale=1 / len(batches)))
+    return sum(losses) / len(losses)
+
+
+def _check_finite(loss: float, norm: float, step: int, *, batches: Sequence[Batch], tasks: Sequence[Task]) -> None:
+    """Stop before a step that would spoil all weights, and say which rows led to it."""
+    if torch.isfinite(torch.tensor([loss, norm])).all():
+        return
+    names = "; ".join(
+        f"{tasks[batch.data_set].examples.name}, examples {', '.join(str(row + 1) for row in batch.rows)}"
+        for batch in batches
+    )
+    what = "gradient" if torch.isfinite(torch.tensor(loss)) else "loss"
+    raise TrainingError(
+        f"The {what} of step {step} is not finite (loss {loss}, gradient {norm}), in the batch of {names}.",
+        hint="The weights are those before this step. Lower the learning rate, or look at these examples.",
+    )

@@ -1,0 +1,153 @@
+"""Recipes as TOML files: strict reading (an unknown key is an error), and writing that reads back the same."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, asdict, fields
+from pathlib import Path
+from typing import Any
+
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.examples import DataSource
+from twinvec.train.objectives import OBJECTIVES
+from twinvec.train.recipe import DataPart, DevPart, ModelPart, Recipe
+from twinvec.train.settings import TrainSettings
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["read_recipe", "recipe_as_toml"]
+
+SECTIONS = ("model", "training", "data", "dev", "test")
+DEV_KIND = "scored_pairs"
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read a recipe. Paths of files and folders in it are taken from where the recipe lies."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"Cannot read the recipe {path}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not valid TOML: {error}.") from error
+    try:
+        return parse_recipe(content, path.parent)
+    except TypeError as error:  # a value of the wrong kind, such as a text for a number
+        raise InputError(f"{path} holds a value of the wrong kind: {error}.") from error
+
+
+def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
+    """Build a recipe from the tables of a TOML file."""
+    _check_keys("section of a recipe", content, SECTIONS)
+    if "model" not in content or not content.get("data"):
+        raise InputError("A recipe needs a section [model] and at least one [[data]].")
+    model = dict(content["model"])
+    if "start" not in model:
+        raise InputError("The section [model] needs 'start': the folder or name of a model to start from.")
+    _check_keys("key in [model]:", model, _names(ModelPart))
+    _check_keys("key in [training]:", content.get("training", {}), _names(TrainSettings))
+    dev = content.get("dev")
+    return Recipe(
+        model=ModelPart(**model | {"start": _model(str(model["start"]), root)}),
+        data=tuple(_data(part, root) for part in content["data"]),
+        training=TrainSettings(**content.get("training", {})),
+        dev=None if dev is None else _dev(dev, root),
+        test=tuple(_source(dict(part), root, where="[[test]]") for part in content.get("test", ())),
+    )
+
+
+def _data(part: Mapping[str, Any], root: Path) -> DataPart:
+    rest = dict(part)
+    objective = rest.pop("objective", None)
+    if objective not in OBJECTIVES:
+        raise UnknownNameError("objective in [[data]]:", objective, OBJECTIVES)
+    own = {name: rest.pop(name) for name in _names(DataPart) if name in rest}
+    own |= {name: tuple(own[name]) for name in ("matryoshka", "teachers") if name in own}
+    if "teachers" in own:
+        own["teachers"] = tuple(_model(name, root) for name in own["teachers"])
+    rest.setdefault("kind", OBJECTIVES[objective].examples)
+    return DataPart(source=_source(rest, root, where="[[data]]"), objective=objective, **own)
+
+
+def _dev(part: Mapping[str, Any], root: Path) -> DevPart:
+    rest = dict(part)
+    own = {name: rest.pop(name) for name in ("every", "patience") if name in rest}
+    return DevPart(source=_source(rest, root, where="[dev]"), **own)
+
+
+def _source(part: dict[str, Any], root: Path, *, where: str) -> DataSource:
+    _check_keys(f"key in {where}:", part, _names(DataSource))
+    if "file" not in part:
+        raise InputError(f"{where} needs a 'file'.")
+    columns = {role: tuple(name) if isinstance(name, list) else name for role, name in part.pop("columns", {}).items()}
+    lists = {name: tuple(part.pop(name)) for name in ("labels", "ignore_labels", "score_range") if name in part}
+    file = root / str(part.pop("file"))
+    return DataSource(**{"kind": DEV_KIND} | part | {"file": str(file), "columns": columns} | lists)
+
+
+def _model(name: str, root: Path) -> str:
+    """A folder beside the recipe, or a name that is found elsewhere."""
+    return str(root / name) if (root / name).is_dir() else name
+
+
+def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass
+    return tuple(each.name for each in fields(kind) if each.name not in ("source", "objective"))
+
+
+def _check_keys(kind: str, found: object, known: tuple[str, ...]) -> None:
+    if not isinstance(found, Mapping):
+        raise InputError(f"A {kind.rstrip(':')} is {found!r:.40}, not a table.")
+    for name in found:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+
+
+def recipe_as_toml(recipe: Recipe) -> str:
+    """The recipe as TOML, defaults left out; reading it gives an equal recipe."""
+    blocks = [_table("[model]", asdict(recipe.model)), _table("[training]", _changed(recipe.training))]
+    for part in recipe.data:
+        own = {"objective": part.objective} | {name: v for name, v in _changed(part).items() if name != "source"}
+        blocks.append(_table("[[data]]", own | _changed(part.source)))
+    if recipe.dev is not None:
+        own = {name: value for name, value in _changed(recipe.dev).items() if name != "source"}
+        blocks.append(_table("[dev]", own | _changed(recipe.dev.source)))
+    blocks += [_table("[[test]]", _changed(source)) for source in recipe.test]
+    return "\n".join(blocks)
+
+
+def _changed(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
+    """The values that are not their defaults."""
+    found = {}
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        default = each.default_factory() if each.default_factory is not MISSING else each.default
+        if value != default:
+            found[each.name] = value
+    return found
+
+
+def _table(head: str, values: Mapping[str, Any]) -> str:
+    return "\n".join([head, *_lines(values), ""])
+
+
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        if value is not None:
+            yield f"{name} = {_toml(value)}"
+
+
+def _toml(value: object) -> str:
+    """One value; JSON's strings, numbers and lists are TOML's too.
+
+    >>> _toml({"margin": 1.0, "names": ("a", "b")})
+    '{ "margin" = 1.0, "names" = ["a", "b"] }'
+    """
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"
+    return json.dumps(value, ensure_ascii=False)

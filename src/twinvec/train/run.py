@@ -1,0 +1,232 @@
+"""A whole run: from a recipe to a model folder, with checkpoints on the way. Yields what happens as it happens.
+
+The model appears at ``target`` in one move, when it is done. A run that is started again goes on from its checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from twinvec.errors import TrainingError
+from twinvec.files import new_folder
+from twinvec.train.card import write_card
+from twinvec.train.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
+from twinvec.train.curve import draw_curve
+from twinvec.train.events import DevReport, Event, Finished, Score, Started
+from twinvec.train.judging import Judge
+from twinvec.train.loop import StepReport, Training, n_steps, start_training, train
+from twinvec.train.preparing import Prepared, prepare
+from twinvec.train.processes import Processes, find_processes
+from twinvec.train.recipe import Recipe
+from twinvec.train.recipe_file import recipe_as_toml
+from twinvec.train.run_folder import RunFolder
+from twinvec.train.step_log import StepLog, read_log
+
+__all__ = ["USUAL", "RunOptions", "run_recipe"]
+
+N_JUDGED = 10  # dev scores taken in a run, unless the recipe says how often
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What does not change the result: how often to save, and what to do with what is there already."""
+
+    checkpoint_every: int = 500
+    force: bool = False
+
+
+USUAL = RunOptions()
+
+
+@dataclass
+class Progress:
+    """What a run remembers beside its weights."""
+
+    first_score: float | None = None
+    best_score: float | None = None
+    best_step: int = 0
+    n_worse: int = 0
+    seconds: float = 0.0
+
+
+def run_recipe(recipe: Recipe, target: Path, options: RunOptions = USUAL) -> Iterator[Event]:
+    """Train by a recipe and write the model to ``target``."""
+    processes = find_processes()
+    folder = RunFolder(target)
+    if processes.is_first:
+        folder.open(force=options.force)
+    prepared = prepare(recipe, folder.path, processes)
+    if processes.is_first:
+        folder.check(prepared.identity, force=options.force)
+    processes.agree(0)
+    training = start_training(prepared.network, prepared.tasks, recipe.training, processes)
+    run = Run(recipe, folder, prepared, training, processes, options)
+    yield run.start()
+    yield from run.steps()
+    yield run.finish()
+
+
+class Run:
+    """A run that is under way."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        folder: RunFolder,
+        prepared: Prepared,
+        training: Training,
+        processes: Processes,
+        options: RunOptions,
+    ) -> None:
+        self.recipe, self.folder, self.prepared = recipe, folder, prepared
+        self.training, self.processes, self.options = training, processes, options
+        self.n_steps = n_steps(prepared.tasks, recipe.training)
+        self.progress = Progress()
+        self._saved_step = -1
+
+    def start(self) -> Started:
+        """Take up the checkpoint, if there is one."""
+        if self.folder.checkpoint.is_file():
+            saved = load_checkpoint(self.folder.checkpoint, self.training)
+            self.progress = Progress(**saved["progress"])
+            self._saved_step = self.training.step
+        elif self.prepared.dev is not None:
+            self.progress.first_score = self._score(self.prepared.dev)
+        self.processes.agree(0)
+        tasks, dev, first = self.prepared.tasks, self.prepared.dev, self.progress.first_score
+        return Started(
+            step=self.training.step,
+            n_steps=self.n_steps,
+            n_rows=sum(len(task.examples) for task in tasks),
+            n_texts=sum(len(task.tokens) for task in tasks),
+            is_packed=self.prepared.network.backbone.is_packed,
+            first=None if dev is None or first is None else Score(dev.examples.name, dev.protocol, first),
+        )
+
+    def steps(self) -> Iterator[StepReport | DevReport]:
+        """All steps that are left; logged, judged and saved as they are made.
+
+        Whoever stops the iteration, by an exception too, finds the state of the last step saved.
+        """
+        log = self._open_log()
+        try:
+            if self._has_patience_ended():
+                return
+            for report in train(self.training, self.prepared.tasks, self.recipe.training, self.processes):
+                yield from self._after(report, log)
+                if self._has_patience_ended():
+                    return
+                if report.step % self.options.checkpoint_every == 0:
+                    self.save()
+        except TrainingError:
+            self.save()  # the weights are those of the last good step
+            raise
+        finally:
+            log.close()
+
+    def _open_log(self) -> StepLog:
+        if not self.processes.is_first:
+            return StepLog(None)
+        log = StepLog(self.folder.log, step=self.training.step or -1)
+        if self.training.step == 0 and self.progress.first_score is not None:
+            log.add({"step": 0, "dev": self.progress.first_score})
+        return log
+
+    def _after(self, report: StepReport, log: StepLog) -> Iterator[StepReport | DevReport]:
+        self.progress.seconds += report.seconds
+        log.add(asdict(report))
+        yield from self._saved_if_stopped(report)
+        if self._is_due(report.step):
+            judged = self._judge()
+            log.add({"step": judged.step, "dev": judged.score})
+            yield from self._saved_if_stopped(judged)
+
+    def _saved_if_stopped(self, report: StepReport | DevReport) -> Iterator[StepReport | DevReport]:
+        try:
+            yield report
+        except (KeyboardInterrupt, GeneratorExit):
+            self.save()
+            raise
+
+    def _is_due(self, step: int) -> bool:
+        """Whether the dev score is to be taken after this step."""
+        if self.recipe.dev is None:
+            return False
+        every = self.recipe.dev.every or max(1, self.n_steps // N_JUDGED)
+        return step % every == 0 or step == self.n_steps
+
+    def _score(self, judge: Judge) -> float:
+        """The score as the first process finds it, told to all."""
+        return self.processes.agree(judge.score(self.prepared.network) if self.processes.is_first else 0.0)
+
+    def _judge(self) -> DevReport:
+        assert self.prepared.dev is not None
+        score, progress = self._score(self.prepared.dev), self.progress
+        is_best = progress.best_score is None or score > progress.best_score
+        if is_best:
+            progress.best_score, progress.best_step, progress.n_worse = score, self.training.step, 0
+            if self.processes.is_first:
+                save_weights(self.folder.best, self.training)
+        else:
+            progress.n_worse += 1
+        return DevReport(self.training.step, score, is_best)
+
+    def _has_patience_ended(self) -> bool:
+        patience = self.recipe.dev.patience if self.recipe.dev else None
+        return patience is not None and self.progress.n_worse >= patience
+
+    def save(self) -> None:
+        """Replace the checkpoint by the state of now."""
+        if self.processes.is_first and self._saved_step != self.training.step:
+            kept = {"identity": self.prepared.identity, "progress": asdict(self.progress)}
+            save_checkpoint(self.folder.checkpoint, self.training, kept)
+            self._saved_step = self.training.step
+
+    def finish(self) -> Finished:
+        """Write the model with the best weights, its card and its curve."""
+        self.save()  # whatever happens below, the work is not lost
+        step = self.training.step
+        if self.prepared.dev is not None:
+            load_weights(self.folder.best, self.training)
+            step = self.progress.best_step
+        scores = tuple(self._final_scores())
+        finished = Finished(self.folder.target, step, scores, self.progress.seconds)
+        if self.processes.is_first:
+            try:
+                with new_folder(self.folder.target, replace=self.options.force) as place:
+                    self._write(place, finished)
+            except (OSError, SafetensorError) as error:
+                raise TrainingError(
+                    f"Cannot write the model to {self.folder.target}: {error}.",
+                    hint=f"The run is kept in {self.folder.path}; the same command will write it again.",
+                ) from error
+            self.folder.remove()
+        self.processes.agree(0)
+        return finished
+
+    def _final_scores(self) -> Iterator[Score]:
+        dev = self.prepared.dev
+        if dev is not None and self.progress.best_score is not None:
+            yield Score(dev.examples.name, dev.protocol, self.progress.best_score)
+        for judge in self.prepared.test:
+            yield Score(judge.examples.name, judge.protocol, self._score(judge))
+
+    def _write(self, place: Path, finished: Finished) -> None:
+        self.prepared.network.write(place)
+        more = place / "training"
+        more.mkdir()
+        recipe = recipe_as_toml(self.recipe)
+        (more / "recipe.toml").write_text(recipe, encoding="utf-8")
+        (more / "log.jsonl").write_bytes(self.folder.log.read_bytes())
+        dev = self.prepared.dev
+        draw_curve(
+            read_log(self.folder.log),
+            more / "curve.png",
+            title=f"{finished.folder.name}: {self.n_steps:,} steps",
+            protocol=dev.protocol if dev else "",
+        )
+        write_card(place, recipe=self.recipe, finished=finished, first=self.progress.first_score, toml=recipe)

@@ -1,0 +1,126 @@
+"""The same recipe with several seeds: one run after the other, and the best model kept. As the paper reports.
+
+The models of all seeds lie in ``<target>.seeds``; those that are there already are not trained again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from twinvec.errors import InputError
+from twinvec.files import is_taken, new_folder, write_json
+from twinvec.train.events import Event
+from twinvec.train.recipe import Recipe
+from twinvec.train.recipe_file import recipe_as_toml
+from twinvec.train.run import USUAL, RunOptions, run_recipe
+
+__all__ = ["SeedStarted", "SeedsFinished", "Spread", "run_seeds"]
+
+
+@dataclass(frozen=True, slots=True)
+class SeedStarted:
+    """The run of one seed is about to begin, or was done before."""
+
+    seed: int
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A score over all seeds; ``deviation`` is that of a sample (n - 1)."""
+
+    data: str
+    protocol: str
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean of all seeds."""
+        return statistics.fmean(self.values)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation; 0 for a single seed."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
+
+    @property
+    def best(self) -> float:
+        """The highest."""
+        return max(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class SeedsFinished:
+    """All seeds are trained; the model of ``best_seed``, the best on dev, is at ``folder``."""
+
+    folder: Path
+    seeds: tuple[int, ...]
+    best_seed: int
+    spreads: tuple[Spread, ...]
+
+
+def run_seeds(
+    recipe: Recipe, target: Path, n_seeds: int, options: RunOptions = USUAL
+) -> Iterator[Event | SeedStarted | SeedsFinished]:
+    """Train ``n_seeds`` times, with the recipe's seed and those after it."""
+    if recipe.dev is None and not recipe.test:
+        raise InputError("Several seeds need a score to compare them by.", hint="Name dev or test data.")
+    if is_taken(target) and not options.force:
+        raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
+    first = recipe.training.seed
+    folders = {
+        seed: target.with_name(f"{target.name}.seeds") / f"seed-{seed}" for seed in range(first, first + n_seeds)
+    }
+    for seed, folder in folders.items():
+        own = replace(recipe, training=replace(recipe.training, seed=seed))
+        is_done = _is_trained(folder, own)
+        yield SeedStarted(seed, is_done)
+        if not is_done:
+            yield from run_recipe(own, folder, options)
+    yield _gather(target, folders, options)
+
+
+def _is_trained(folder: Path, recipe: Recipe) -> bool:
+    path = folder / "training/recipe.toml"
+    return path.is_file() and path.read_text(encoding="utf-8") == recipe_as_toml(recipe)
+
+
+def _gather(target: Path, folders: dict[int, Path], options: RunOptions) -> SeedsFinished:
+    found = {
+        seed: json.loads((folder / "training/scores.json").read_text(encoding="utf-8"))["scores"]
+        for seed, folder in folders.items()
+    }
+    columns = zip(*found.values(), strict=True)
+    spreads = tuple(
+        Spread(rows[0]["data"], rows[0]["protocol"], tuple(float(row["value"]) for row in rows)) for rows in columns
+    )
+    best = max(zip(spreads[0].values, folders, strict=True), key=lambda pair: pair[0])[1]
+    with new_folder(target, replace=options.force) as place:
+        shutil.copytree(folders[best], place, dirs_exist_ok=True)
+        rows = [{"data": each.data, "protocol": each.protocol, "values": list(each.values)} for each in spreads]
+        write_json(place / "training/seeds.json", {"seeds": list(folders), "best_seed": best, "scores": rows})
+        with (place / "README.md").open("a", encoding="utf-8") as card:
+            card.write(_section(spreads, tuple(folders), best))
+    return SeedsFinished(target, tuple(folders), best, spreads)
+
+
+def _section(spreads: tuple[Spread, ...], seeds: tuple[int, ...], best: int) -> str:
+    rows = [
+        f"| {each.data} | {each.protocol} | {each.mean:.2f} ± {each.deviation:.2f} | {each.best:.2f} |"
+        for each in spreads
+    ]
+    head = f"\n## All seeds\n\nTrained with the {len(seeds)} seeds {seeds[0]} to {seeds[-1]}; this is seed {best}, "
+    return "\n".join(
+        [
+            f"{head}the best on {spreads[0].data}.\n",
+            "| data | score | mean ± deviation | best |",
+            "|---|---|--:|--:|",
+            *rows,
+            "",
+        ]
+    )

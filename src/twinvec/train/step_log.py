@@ -1,0 +1,51 @@
+"""The log of a run: a JSON object per line, for each step and each score. A resumed run goes on where it left off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from twinvec.tables import new_file
+
+__all__ = ["StepLog", "read_log"]
+
+
+class StepLog:
+    """Appends rows to a file; what was written after ``step`` by a run that was cut off is dropped first.
+
+    Without a path, nothing is written.
+    """
+
+    def __init__(self, path: Path | None, *, step: int = 0) -> None:
+        self._file: IO[bytes] | None = None
+        if path is None:
+            return
+        rows = [row for row in read_log(path) if int(row["step"]) <= step]
+        with new_file(path, replace=True) as file:
+            file.writelines(_line(row) for row in rows)
+        self._file = path.open("ab")
+
+    def add(self, row: Mapping[str, object]) -> None:
+        """Write one row; it must have a ``step``."""
+        if self._file is not None:
+            self._file.write(_line(row))
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """All whole rows of a log; a last line that was cut off is no row."""
+    if not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def _line(row: Mapping[str, object]) -> bytes:
+    return (json.dumps(row) + "\n").encode()

@@ -1,0 +1,398 @@
+"""Whole runs: what comes out, that it is the same however often it was stopped, and that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import twinvec
+from tiny import WORDS
+from training import (
+    assert_same_bits,
+    make_recipe,
+    run,
+    sts_source,
+    weights,
+    with_settings,
+    write_nli,
+    write_pairs,
+    write_sts,
+)
+from twinvec.errors import InputError, TrainingError
+from twinvec.examples import DataSource
+from twinvec.metrics import spearman
+
+torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
+for needed in ("transformers", "accelerate", "matplotlib"):
+    pytest.importorskip(needed, reason="training needs the extra 'train'")
+
+from twinvec.train.events import DevReport, Finished, Started  # noqa: E402
+from twinvec.train.loop import StepReport  # noqa: E402
+from twinvec.train.recipe import DataPart, DevPart, ModelPart, Recipe  # noqa: E402
+from twinvec.train.run import RunOptions, run_recipe  # noqa: E402
+from twinvec.train.settings import TrainSettings  # noqa: E402
+
+TEXTS = ["the cat", "a dog runs in the house", "water"]
+
+
+@pytest.fixture
+def recipe(tmp_path, tiny_bert):
+    return make_recipe(tmp_path, tiny_bert)
+
+
+def stopped_after(recipe, target, step, **options):
+    """Start a run and leave it after some step."""
+    events = run_recipe(recipe, target, RunOptions(**options))
+    for event in events:
+        if isinstance(event, StepReport) and event.step == step:
+            events.close()
+            return
+
+
+def losses(events):
+    return [event.loss for event in events if isinstance(event, StepReport)]
+
+
+def test_a_run_learns_and_its_folder_gives_the_same_vectors_everywhere(recipe, tmp_path):
+    recipe = with_settings(replace(recipe, dev=None), epochs=20, learning_rate=1e-2)
+    events = run(recipe, tmp_path / "model")
+    assert np.mean(losses(events)[-8:]) < 0.85 * np.mean(losses(events)[:8])
+    vectors = twinvec.load(tmp_path / "model").encode(TEXTS)
+    np.testing.assert_allclose(twinvec.load(tmp_path / "model", runtime="torch").encode(TEXTS), vectors, atol=1e-5)
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    theirs = sentence_transformers.SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(theirs, vectors, atol=1e-5)
+
+
+def test_the_folder_tells_how_it_came_about(recipe, tmp_path):
+    from twinvec.train.recipe_file import read_recipe
+
+    recipe = replace(recipe, test=(sts_source(write_sts(tmp_path / "test.tsv", seed=9)),))
+    events = run(recipe, tmp_path / "model")
+    finished = events[-1]
+    assert isinstance(events[0], Started) and isinstance(finished, Finished)
+    card = (tmp_path / "model/README.md").read_text()
+    for score in finished.scores:
+        assert f"| {score.data} | {score.protocol} | {score.value:.2f} |" in card
+    assert [score.data for score in finished.scores] == ["sts.tsv", "test.tsv"]
+    assert read_recipe(tmp_path / "model/training/recipe.toml") == recipe
+    rows = [json.loads(line) for line in (tmp_path / "model/training/log.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows if "loss" in row] == list(range(1, 17))
+    assert [row["step"] for row in rows if "dev" in row] == [0, 5, 10, 15, 16]
+    assert (tmp_path / "model/training/curve.png").read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "model.run").exists()
+
+
+def test_the_weights_with_the_best_dev_score_are_kept(recipe, tmp_path):
+    events = run(recipe, tmp_path / "model")
+    scores = {event.step: event.score for event in events if isinstance(event, DevReport)}
+    finished = events[-1]
+    assert finished.step == max(scores, key=lambda step: scores[step])
+    assert finished.scores[0].value == max(scores.values())
+    encoder = twinvec.load(tmp_path / "model")
+    rows = [line.split("\t") for line in (tmp_path / "sts.tsv").read_text().splitlines()[1:]]
+    stats = pytest.importorskip("scipy.stats")
+    gold, left, right = zip(*rows, strict=True)
+    cosines = encoder.similarity_pairwise(encoder.encode(list(left)), encoder.encode(list(right)))
+    assert 100 * stats.spearmanr(cosines, np.array(gold, dtype=float)).statistic == pytest.approx(
+        finished.scores[0].value, abs=0.05
+    )
+
+
+def test_patience_ends_a_run_and_a_second_start_does_not_go_on(recipe, tmp_path):
+    recipe = with_settings(replace(recipe, dev=DevPart(recipe.dev.source, every=1, patience=2)), epochs=40)
+    events = run(recipe, tmp_path / "model")
+    scores = [event.score for event in events if isinstance(event, DevReport)]
+    best = int(np.argmax(scores))
+    assert len(scores) == best + 3 and events[-1].step == best + 1
+
+
+VARIANTS = {
+    "plain": {},
+    "accumulated": {"accumulation": 3},
+    "cached": {"cached_texts": 5},
+    "decayed": {"weight_decay": 0.01},
+    "bfloat16": {"precision": "bfloat16"},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_stopped_run_ends_with_the_same_bits(recipe, tmp_path, variant):
+    recipe = with_settings(recipe, **VARIANTS[variant])
+    n_steps = len(losses(run(recipe, tmp_path / "whole")))
+    for step in (1, n_steps // 2):
+        stopped_after(recipe, tmp_path / "parts", step)
+        assert not (tmp_path / "parts").exists()
+    events = run(recipe, tmp_path / "parts")
+    assert events[0].step == n_steps // 2
+    assert_same_bits(tmp_path / "whole", tmp_path / "parts")
+    logs = [(tmp_path / name / "training/log.jsonl").read_text().splitlines() for name in ("whole", "parts")]
+    for one, other in zip(*logs, strict=True):
+        left, right = json.loads(one), json.loads(other)
+        assert {**left, "seconds": 0} == {**right, "seconds": 0}
+
+
+def test_several_data_sets_each_with_its_objective_resume_exactly(recipe, tmp_path):
+    ranked = DataSource(str(write_pairs(tmp_path / "pairs.tsv")), "ranked")
+    triplets = DataSource(str(tmp_path / "pairs.tsv"), "triplets")
+    parts = (
+        *recipe.data,
+        DataPart(sts_source(tmp_path / "sts.tsv"), "cosent"),
+        DataPart(ranked, "ranking", {"symmetric": True}, matryoshka=(8, 16)),
+        DataPart(triplets, "triplet", share=0.5),
+    )
+    for mixing in ("proportional", "in turn"):
+        mixed = with_settings(replace(recipe, data=parts), mixing=mixing, epochs=1)
+        run(mixed, tmp_path / f"whole {mixing}")
+        stopped_after(mixed, tmp_path / f"parts {mixing}", 2)
+        run(mixed, tmp_path / f"parts {mixing}")
+        assert_same_bits(tmp_path / f"whole {mixing}", tmp_path / f"parts {mixing}")
+
+
+def test_another_seed_gives_other_weights(recipe, tmp_path):
+    for seed in (0, 1):
+        run(with_settings(recipe, seed=seed, epochs=1), tmp_path / f"seed {seed}")
+    one, other = weights(tmp_path / "seed 0"), weights(tmp_path / "seed 1")
+    assert any(not np.array_equal(one[name], other[name]) for name in one)
+
+
+CHILD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from training import make_recipe
+from twinvec.train.loop import StepReport
+from twinvec.train.run import RunOptions, run_recipe
+recipe = make_recipe(Path(sys.argv[2]), Path(sys.argv[3]), epochs=8)
+for event in run_recipe(recipe, Path(sys.argv[2]) / "killed", RunOptions(checkpoint_every=2)):
+    if isinstance(event, StepReport):
+        print(event.step, flush=True)
+"""
+
+
+def test_a_run_killed_at_ten_random_steps_ends_with_the_same_bits(tmp_path, tiny_bert):
+    run(make_recipe(tmp_path, tiny_bert, epochs=8), tmp_path / "whole", checkpoint_every=2)
+    command = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path), str(tiny_bert)]
+    rng = np.random.default_rng()
+    seen = []
+    for kill_at in sorted(rng.choice(np.arange(1, 60), 10, replace=False)):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            for line in child.stdout:
+                seen.append(int(line))
+                if int(line) >= kill_at:
+                    child.send_signal(signal.SIGKILL)
+                    break
+            child.stdout.close()
+        assert child.returncode == -signal.SIGKILL
+        assert not (tmp_path / "killed").exists()
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    assert len(seen) > len(set(seen)), "no step was made twice, so nothing was lost and nothing was tested"
+    assert_same_bits(tmp_path / "whole", tmp_path / "killed")
+
+
+def test_a_loss_that_is_not_a_number_stops_before_it_spoils_the_weights(recipe, tmp_path, monkeypatch):
+    from twinvec.train.task import Task
+
+    good_loss, calls = Task.loss, []
+
+    def bad_at_third(self, vectors, rows, texts):
+        calls.append(rows)
+        loss = good_loss(self, vectors, rows, texts)
+        return loss * float("nan") if len(calls) == 3 else loss
+
+    monkeypatch.setattr(Task, "loss", bad_at_third)
+    with pytest.raises(TrainingError, match=r"The loss of step 3 is not finite .*nli\.tsv, examples \d+, \d+"):
+        run(recipe, tmp_path / "model")
+    monkeypatch.undo()
+    events = run(recipe, tmp_path / "model")
+    assert events[0].step == 2
+    run(recipe, tmp_path / "whole")
+    assert_same_bits(tmp_path / "whole", tmp_path / "model")
+
+
+def test_a_folder_that_exists_is_not_overwritten_unless_asked(recipe, tmp_path):
+    run(with_settings(recipe, epochs=1), tmp_path / "model")
+    before = weights(tmp_path / "model")
+    with pytest.raises(InputError, match=r"model exists already\. Choose another name, or replace it with --force"):
+        run(recipe, tmp_path / "model")
+    assert not (tmp_path / "model.run").exists()
+    run(with_settings(recipe, seed=5, epochs=1), tmp_path / "model", force=True)
+    after = weights(tmp_path / "model")
+    assert any(not np.array_equal(before[name], after[name]) for name in before)
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_a_checkpoint_of_another_recipe_is_refused_and_kept(recipe, tmp_path):
+    stopped_after(recipe, tmp_path / "model", 3)
+    kept = (tmp_path / "model.run/checkpoint.safetensors").read_bytes()
+    with pytest.raises(TrainingError, match="of another recipe: its recipe differ"):
+        run(with_settings(recipe, learning_rate=5e-4), tmp_path / "model")
+    write_nli(tmp_path / "nli.tsv", seed=7)
+    with pytest.raises(TrainingError, match=r"its data 1 \(nli\.tsv\) differ"):
+        run(recipe, tmp_path / "model")
+    assert (tmp_path / "model.run/checkpoint.safetensors").read_bytes() == kept
+    events = run(recipe, tmp_path / "model", force=True)
+    assert events[0].step == 0
+
+
+def test_a_broken_checkpoint_is_no_traceback(recipe, tmp_path):
+    stopped_after(recipe, tmp_path / "model", 3)
+    (tmp_path / "model.run/checkpoint.safetensors").write_bytes(b"not a checkpoint")
+    with pytest.raises(TrainingError, match="is no checkpoint of Twinvec"):
+        run(recipe, tmp_path / "model")
+
+
+@contextmanager
+def no_file_larger_than(n_bytes):
+    """Let the system refuse to write on, as a full disk does."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_leaves_the_last_good_checkpoint(recipe, tmp_path):
+    recipe = replace(recipe, dev=None)
+    stopped_after(recipe, tmp_path / "model", 3)
+    kept = (tmp_path / "model.run/checkpoint.safetensors").read_bytes()
+    with no_file_larger_than(20_000), pytest.raises(InputError, match=r"Cannot write .*checkpoint\.safetensors"):
+        run(recipe, tmp_path / "model", checkpoint_every=1)
+    assert (tmp_path / "model.run/checkpoint.safetensors").read_bytes() == kept
+    assert [path.name for path in (tmp_path / "model.run").iterdir() if "partial" in path.name] == []
+    run(recipe, tmp_path / "model")
+    run(recipe, tmp_path / "whole")
+    assert_same_bits(tmp_path / "whole", tmp_path / "model")
+
+
+def test_a_disk_that_is_full_at_the_end_loses_no_work(recipe, tmp_path):
+    recipe = replace(recipe, dev=None)
+    stopped_after(recipe, tmp_path / "model", 16)
+    with no_file_larger_than(20_000), pytest.raises(TrainingError, match="Cannot write the model"):
+        run(recipe, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    assert losses(run(recipe, tmp_path / "model")) == []
+
+
+LAUNCHED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from dataclasses import replace
+from training import make_recipe, write_pairs
+from twinvec.examples import DataSource
+from twinvec.train.recipe import DataPart
+from twinvec.train.run import run_recipe
+root = Path(sys.argv[2])
+cached = int(sys.argv[5]) or None
+recipe = make_recipe(root, Path(sys.argv[3]), dropout=0.0, batch_size=16, epochs=1, cached_texts=cached)
+ranked = DataPart(DataSource(str(root / "pairs.tsv"), "ranked"), "ranking")
+for event in run_recipe(replace(recipe, data=(*recipe.data, ranked)), root / sys.argv[4]):
+    pass
+"""
+
+
+@pytest.mark.parametrize("cached_texts", [0, 6])
+def test_two_processes_train_as_one_with_the_joint_batch(tmp_path, tiny_bert, cached_texts):
+    write_pairs(tmp_path / "pairs.tsv")
+    write_nli(tmp_path / "nli.tsv")
+    (tmp_path / "launched.py").write_text(LAUNCHED)
+    arguments = [str(Path(__file__).parent), str(tmp_path), str(tiny_bert)]
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2", "--num_machines=1"]
+    launch += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0", str(tmp_path / "launched.py")]
+    subprocess.run([*launch, *arguments, "two", str(cached_texts)], check=True, timeout=300)
+    subprocess.run(
+        [sys.executable, str(tmp_path / "launched.py"), *arguments, "one", str(cached_texts)], check=True, timeout=300
+    )
+    logs = [(tmp_path / name / "training/log.jsonl").read_text().splitlines() for name in ("one", "two")]
+    one, two = ([json.loads(line) for line in log] for log in logs)
+    assert [row["step"] for row in one] == [row["step"] for row in two]
+    for left, right in zip(one, two, strict=True):
+        for name, tolerance in (("loss", 1e-4), ("grad_norm", 1e-2), ("dev", 0.5)):
+            assert (name in left) == (name in right)
+            assert left.get(name, 0) == pytest.approx(right.get(name, 0), abs=tolerance)
+    for name, values in weights(tmp_path / "one").items():
+        np.testing.assert_allclose(values, weights(tmp_path / "two")[name], atol=1e-4)
+
+
+def test_cached_gradients_are_those_of_the_whole_batch(recipe, tmp_path):
+    recipe = with_settings(replace(recipe, dev=None), dropout=0.0)
+    whole = losses(run(recipe, tmp_path / "whole"))
+    cached = losses(run(with_settings(recipe, cached_texts=3), tmp_path / "cached"))
+    assert cached == pytest.approx(whole, abs=1e-4)
+
+
+def test_dropout_draws_the_same_in_both_passes_of_cached_gradients(tiny_bert):
+    from twinvec.model_folder import read_model_folder
+    from twinvec.train.gradients import EncodeTexts, backward
+    from twinvec.train.network import Network
+    from twinvec.train.processes import Processes
+
+    network = Network(read_model_folder(tiny_bert), dropout=0.4).train()
+    rows = [np.array([2, 7 + i, 9, 3]) for i in range(4)]
+    seen = []
+
+    class Watched(EncodeTexts):
+        def vectors(self, rows, draw):
+            found = super().vectors(rows, draw)
+            seen.append((draw, found.detach().clone()))
+            return found
+
+    backward(Watched(network, Processes(), cached_texts=2), rows, lambda v: v.square().sum(), draw=(0, 1), scale=1.0)
+    assert [draw for draw, _ in seen] == [(0, 1, 0, 0), (0, 1, 0, 1)] * 2
+    for (_, first), (_, second) in zip(seen[:2], seen[2:], strict=True):
+        assert torch.equal(first, second)
+    assert not torch.equal(seen[0][1], seen[1][1])
+
+
+@pytest.mark.parametrize("teachers", [("mpnet",), ("mpnet", "roberta")])
+def test_distilling_brings_the_student_near_its_teachers(tmp_path, tiny_folders, teachers):
+    texts = [" ".join((WORDS[i % 17], WORDS[(3 * i + 1) % 23], WORDS[(7 * i + 2) % 29])) for i in range(60)]
+    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    part = DataPart(
+        DataSource(str(tmp_path / "texts.txt"), "texts"),
+        "distillation",
+        {"loss": "cosine", "similarity_weight": 50.0},
+        teachers=tuple(str(tiny_folders[name]) for name in teachers),
+    )
+    settings = TrainSettings(epochs=40, learning_rate=1e-2, dropout=0.0)
+    run(Recipe(ModelPart(str(tiny_folders["bert"])), (part,), settings), tmp_path / "student")
+
+    def similarities(folder):
+        vectors = twinvec.load(folder).encode(texts)
+        return twinvec.similarity(vectors, vectors)[np.triu_indices(len(texts), 1)]
+
+    wanted = sum(similarities(tiny_folders[name]) for name in teachers)
+    before, after = similarities(tiny_folders["bert"]), similarities(tmp_path / "student")
+    assert spearman(after, wanted) > max(0.8, spearman(before, wanted) + 0.2)
+
+
+def test_seeds_are_reported_and_done_ones_are_not_trained_again(recipe, tmp_path):
+    from twinvec.train.seeds import SeedsFinished, SeedStarted, run_seeds
+
+    recipe = with_settings(recipe, epochs=1)
+    events = list(run_seeds(recipe, tmp_path / "model", 3))
+    finished = events[-1]
+    assert isinstance(finished, SeedsFinished) and finished.seeds == (0, 1, 2)
+    spread = finished.spreads[0]
+    ends = [event.scores[0].value for event in events if isinstance(event, Finished)]
+    assert list(spread.values) == ends
+    assert spread.mean == pytest.approx(np.mean(ends)) and spread.deviation == pytest.approx(np.std(ends, ddof=1))
+    assert_same_bits(tmp_path / "model", tmp_path / f"model.seeds/seed-{int(np.argmax(ends))}")
+    assert f"{spread.mean:.2f} ± {spread.deviation:.2f}" in (tmp_path / "model/README.md").read_text()
+    again = list(run_seeds(recipe, tmp_path / "again", 1))
+    assert not any(isinstance(event, SeedStarted) and event.is_done for event in again)
+    more = list(run_seeds(recipe, tmp_path / "model", 3, RunOptions(force=True)))
+    assert all(event.is_done for event in more if isinstance(event, SeedStarted))
