@@ -39,6 +39,26 @@ def where(result: dict[str, Any]) -> str:
     return f"*{machine['processor']}, {machine['cores']} cores ({abilities}); commit {result['commit']}.*"
 
 
+def train(result: dict[str, Any]) -> str:
+    """Pairs a second and the loss curves."""
+    rows = [
+        [
+            row["name"],
+            f"{row['pairs_per_second']:.0f}",
+            f"{row['ratio']:.2f}",
+            " ".join(f"{x:.2f}" for x in row["losses"]),
+        ]
+        for row in result["rows"]
+    ]
+    header = [
+        f"{result['model']}, {result['n_pairs']:,} SNLI pairs, batch {result['batch']}",
+        "pairs a second",
+        "ratio",
+        f"loss, mean of every {result['steps_per_loss']} steps",
+    ]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
 def encode(result: dict[str, Any]) -> str:
     """Speed and fidelity of each contender."""
     rows = [
@@ -98,6 +118,7 @@ def limits(result: dict[str, Any]) -> str:
 
 RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "encode": encode,
+    "train": train,
     "start": start,
     "memory": memory,
     "limits": limits,

@@ -58,10 +58,10 @@ def run_recipe(recipe: Recipe, target: Path, options: RunOptions = USUAL) -> Ite
     processes = find_processes()
     folder = RunFolder(target)
     if processes.is_first:
-        folder.open(force=options.force)
+        folder.check_target(force=options.force)
     prepared = prepare(recipe, folder.path, processes)
     if processes.is_first:
-        folder.check(prepared.identity, force=options.force)
+        folder.open(prepared.identity, force=options.force)
     processes.agree(0)
     training = start_training(prepared.network, prepared.tasks, recipe.training, processes)
     run = Run(recipe, folder, prepared, training, processes, options)

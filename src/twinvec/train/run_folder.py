@@ -40,16 +40,16 @@ class RunFolder:
         """A line for each step and each score."""
         return self.path / "log.jsonl"
 
-    def open(self, *, force: bool) -> None:
-        """Make the folder; refuse, before any work, a target that is taken."""
+    def check_target(self, *, force: bool) -> None:
+        """Refuse, before any work, a target that is taken."""
         if is_taken(self.target) and not force:
             raise InputError(f"{self.target} exists already.", hint="Choose another name, or replace it with --force.")
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file, but the run needs a folder of that name.")
-        self.path.mkdir(parents=True, exist_ok=True)
 
-    def check(self, identity: Mapping[str, str], *, force: bool) -> None:
-        """Refuse to go on from another run's checkpoint; with ``force``, remove it."""
+    def open(self, identity: Mapping[str, str], *, force: bool) -> None:
+        """Make the folder. Refuse to go on from another run's checkpoint; with ``force``, remove it."""
+        self.path.mkdir(parents=True, exist_ok=True)
         found = read_progress(self.checkpoint).get("identity")
         if found is None or found == dict(identity):
             return
