@@ -1,9 +1,9 @@
 """Training speed and loss curve beside sentence-transformers' trainer: SNLI, softmax objective, batches of 16.
 
-    python benchmarks/train.py [--model FOLDER] [--data FOLDER] [--rounds 7]
+    python benchmarks/train.py [--model FOLDER] [--data FOLDER] [--rounds 15]
 
 Both train the same backbone in float32 on the same pairs with the same recipe and threads, each in one continuous run;
-they take turns, a few dozen steps at a time, while the other stands still. Pairs per second are the median of the turns.
+they take turns, a few dozen steps at a time, while the other stands still. Pairs per second are the median turn's.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> 
     """Our loop, over all pairs once."""
     from twinvec.examples import DataSource
     from twinvec.train.loop import start_training, train
-    from twinvec.train.preparing import prepare
-    from twinvec.train.processes import Processes
+    from twinvec.train.preparing import prepare, read_material
+    from twinvec.train.processes import ALONE
     from twinvec.train.recipe import DataPart, ModelPart, Recipe
 
     with tempfile.TemporaryDirectory() as folder:
@@ -98,10 +98,10 @@ def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> 
         file.write_text("\n".join("\t".join(row) for row in [("label", "premise", "hypothesis"), *pairs]) + "\n")
         source = DataSource(str(file), "labelled_pairs")
         recipe = Recipe(ModelPart(str(model)), (DataPart(source, "softmax"),))
-        prepared = prepare(recipe, Path(folder), Processes())
-    training = start_training(prepared.network, prepared.tasks, recipe.training, Processes())
+        prepared = prepare(recipe, read_material(recipe), work=Path(folder), processes=ALONE)
+    training = start_training(prepared.network, prepared.tasks, settings=recipe.training)
     turns.wait()
-    for report in train(training, prepared.tasks, recipe.training, Processes()):
+    for report in train(training, prepared.tasks, settings=recipe.training):
         turns.losses.append(report.loss)
         if report.step % TURN_STEPS == 0:
             turns.end()

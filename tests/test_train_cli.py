@@ -56,9 +56,12 @@ def test_each_way_to_train_gives_a_model(kind, files, tiny_bert, tmp_path):
 
 
 @pytest.mark.usefixtures("with_torch")
-def test_a_recipe_is_recognised_by_its_ending_and_trains_what_the_options_did(files, tiny_bert, tmp_path):
+def test_a_recipe_is_recognised_by_its_ending_and_trains_what_the_options_did(files, tiny_bert, tmp_path, monkeypatch):
     call("train", "nli", files["nli"], "-m", tiny_bert, "-o", tmp_path / "one", "--max-steps", 4, "--seed", 3)
-    call("train", tmp_path / "one/training/recipe.toml", "-o", tmp_path / "other")
+    monkeypatch.chdir(tmp_path)
+    call("train", "nli", "nli.tsv", "-m", tiny_bert, "-o", "relative", "--max-steps", 4, "--seed", 3)
+    monkeypatch.chdir("/")
+    call("train", tmp_path / "relative/training/recipe.toml", "-o", tmp_path / "other")
     assert_same_bits(tmp_path / "one", tmp_path / "other")
 
 
@@ -114,6 +117,12 @@ BAD_RECIPES = {
     "[model]\nstart = 'x'\n[[data]]\nobjective = 'cosine'\n": "needs a 'file'",
     "[model]\nstart = 'x'\n[[data]]\nfile = 'a'\nobjective = 'distillation'\n": "at least one teacher",
     "[model\n": "is not valid TOML",
+    "[model]\nstart = 'x'\n[data]\nfile = 'a'\nobjective = 'cosine'\n": "write [[data]], not [data]",
+    "model = 'x'\n[[data]]\nfile = 'a'\nobjective = 'cosine'\n": "not a table",
+    "[model]\nstart = 'x'\n[[dev]]\nfile = 'a'\n[[data]]\nfile = 'a'\nobjective = 'cosine'\n": "not a table",
+    "[model]\nstart = 'x'\n[[data]]\nfile = 'a'\nobjective = 'cosine'\ncolumns = 'x'\n": "not a table",
+    "[model]\nstart = 'x'\n[[data]]\nfile = 'a'\nobjective = 'softmax'\nlabels = 'yes'\n": "must be a list",
+    "[model]\nstart = 'x'\n[[data]]\nfile = 'a'\nobjective = 'triplet'\noptions = {margn = 1}\n": "'margin'",
 }
 
 
@@ -127,6 +136,47 @@ def test_bad_recipes_are_refused(content, tmp_path):
 
 def test_a_name_that_is_neither_a_command_nor_a_recipe_is_a_wrong_call():
     assert "No such command 'nil'" in call("train", "nil", exit_code=2).stderr
+
+
+@pytest.mark.usefixtures("with_torch")
+def test_options_that_would_be_forgotten_are_refused(files, tiny_bert, tmp_path):
+    arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o", tmp_path / "m", "--patience", 2)
+    assert "need a --dev FILE" in call(*arguments, exit_code=2).stderr
+    (tmp_path / "recipe.toml").write_text("")
+    arguments = ("distil", tmp_path / "recipe.toml", "-o", tmp_path / "m", "--epochs", 2)
+    assert "--epochs belongs in the recipe" in call(*arguments, exit_code=2).stderr
+
+
+@pytest.mark.usefixtures("with_torch")
+def test_folders_that_cannot_be_are_refused_by_name(files, tiny_bert, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o")
+    assert "file/model.run" in call(*arguments, tmp_path / "file/model", exit_code=1).stderr
+    monkeypatch.chdir(tmp_path)
+    assert "exists already" in call(*arguments, ".", exit_code=1).stderr
+
+
+@pytest.mark.usefixtures("with_torch")
+def test_more_tokens_than_the_model_reads_are_refused(files, tiny_folders, tmp_path):
+    arguments = ("train", "nli", files["nli"], "-m", tiny_folders["roberta"], "-o", tmp_path / "model")
+    assert "reads at most" in call(*arguments, "--max-tokens", 500, exit_code=1).stderr
+
+
+@pytest.mark.usefixtures("with_torch")
+def test_scores_that_are_all_equal_are_no_dev_data(files, tiny_bert, tmp_path):
+    (tmp_path / "flat.tsv").write_text("score\ttext1\ttext2\n3\ta\tb\n3\tc\td\n")
+    arguments = (
+        "train",
+        "nli",
+        files["nli"],
+        "-m",
+        tiny_bert,
+        "-o",
+        tmp_path / "model",
+        "--dev",
+        tmp_path / "flat.tsv",
+    )
+    assert "All 2 scores of flat.tsv are equal" in call(*arguments, exit_code=1).stderr
 
 
 def test_columns_are_pairs_of_role_and_column(files, tmp_path):

@@ -116,6 +116,21 @@ def test_patience_ends_a_run_and_a_second_start_does_not_go_on(recipe, tmp_path)
     assert len(scores) == best + 3 and events[-1].step == best + 1
 
 
+def test_a_run_that_patience_has_ended_does_not_go_on(recipe, tmp_path, monkeypatch):
+    from twinvec.train.network import Network
+
+    recipe = with_settings(replace(recipe, dev=DevPart(recipe.dev.source, every=1, patience=2)), epochs=40)
+    with monkeypatch.context() as patched:
+        patched.setattr(Network, "write", refuse)
+        with pytest.raises(TrainingError, match="Cannot write the model"):
+            run(recipe, tmp_path / "model")
+    assert losses(run(recipe, tmp_path / "model")) == []
+
+
+def refuse(*_):
+    raise OSError("no space")
+
+
 VARIANTS = {
     "plain": {},
     "accumulated": {"accumulation": 3},
@@ -139,6 +154,15 @@ def test_a_stopped_run_ends_with_the_same_bits(recipe, tmp_path, variant):
     for one, other in zip(*logs, strict=True):
         left, right = json.loads(one), json.loads(other)
         assert {**left, "seconds": 0} == {**right, "seconds": 0}
+
+
+def test_a_run_stopped_after_any_step_keeps_the_same_weights(recipe, tmp_path):
+    recipe = with_settings(replace(recipe, dev=DevPart(recipe.dev.source, every=3)), epochs=1)
+    kept = run(recipe, tmp_path / "whole")[-1].step
+    for step in range(1, 9):
+        stopped_after(recipe, tmp_path / f"stopped {step}", step)
+        assert run(recipe, tmp_path / f"stopped {step}")[-1].step == kept
+        assert_same_bits(tmp_path / "whole", tmp_path / f"stopped {step}")
 
 
 def test_several_data_sets_each_with_its_objective_resume_exactly(recipe, tmp_path):
@@ -182,9 +206,9 @@ for event in run_recipe(recipe, Path(sys.argv[2]) / "killed", RunOptions(checkpo
 def test_a_run_killed_at_ten_random_steps_ends_with_the_same_bits(tmp_path, tiny_bert):
     run(make_recipe(tmp_path, tiny_bert, epochs=8), tmp_path / "whole", checkpoint_every=2)
     command = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path), str(tiny_bert)]
-    rng = np.random.default_rng()
+    rng = np.random.default_rng()  # not seeded: every run of this test tries other steps
     seen = []
-    for kill_at in sorted(rng.choice(np.arange(1, 60), 10, replace=False)):
+    for kill_at in sorted(rng.choice(np.arange(1, 50), 10, replace=False)):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             for line in child.stdout:
                 seen.append(int(line))
@@ -234,10 +258,12 @@ def test_a_folder_that_exists_is_not_overwritten_unless_asked(recipe, tmp_path):
 def test_a_checkpoint_of_another_recipe_is_refused_and_kept(recipe, tmp_path):
     stopped_after(recipe, tmp_path / "model", 3)
     kept = (tmp_path / "model.run/checkpoint.safetensors").read_bytes()
-    with pytest.raises(TrainingError, match="of another recipe: its recipe differ"):
+    with pytest.raises(
+        TrainingError, match=r"another recipe: it has learning_rate = 0\.001 instead of learning_rate = 0\.0005"
+    ):
         run(with_settings(recipe, learning_rate=5e-4), tmp_path / "model")
     write_nli(tmp_path / "nli.tsv", seed=7)
-    with pytest.raises(TrainingError, match=r"its data 1 \(nli\.tsv\) differ"):
+    with pytest.raises(TrainingError, match=r"its data 1 \(nli\.tsv\) changed"):
         run(recipe, tmp_path / "model")
     assert (tmp_path / "model.run/checkpoint.safetensors").read_bytes() == kept
     events = run(recipe, tmp_path / "model", force=True)
@@ -287,35 +313,41 @@ def test_a_disk_that_is_full_at_the_end_loses_no_work(recipe, tmp_path):
 
 
 LAUNCHED = """
-import sys
+import os, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from dataclasses import replace
-from training import make_recipe, write_pairs
+from training import LABELS, sts_source
 from twinvec.examples import DataSource
-from twinvec.train.recipe import DataPart
-from twinvec.train.run import run_recipe
+from twinvec.train import DataPart, DevPart, ModelPart, Recipe, TrainSettings, run_recipe
+from twinvec.train.processes import find_processes
 root = Path(sys.argv[2])
-cached = int(sys.argv[5]) or None
-recipe = make_recipe(root, Path(sys.argv[3]), dropout=0.0, batch_size=16, epochs=1, cached_texts=cached)
-ranked = DataPart(DataSource(str(root / "pairs.tsv"), "ranked"), "ranking")
-for event in run_recipe(replace(recipe, data=(*recipe.data, ranked)), root / sys.argv[4]):
-    pass
+assert find_processes().count == int(os.environ.get("WORLD_SIZE", 1)) == int(sys.argv[6])
+recipe = Recipe(
+    ModelPart(sys.argv[3]),
+    (
+        DataPart(DataSource(root / "nli.tsv", "labelled_pairs"), "softmax"),
+        DataPart(DataSource(root / "pairs.tsv", "ranked"), "ranking"),
+    ),
+    TrainSettings(dropout=0.0, batch_size=16, learning_rate=1e-3, cached_texts=int(sys.argv[5]) or None),
+    DevPart(sts_source(root / "sts.tsv"), every=2),
+)
+list(run_recipe(recipe, root / sys.argv[4]))
 """
+LAUNCH = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes=2", "--num_machines=1"]
+LAUNCH += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]  # without a GPU they meet on the CPU
 
 
-@pytest.mark.parametrize("cached_texts", [0, 6])
+@pytest.mark.parametrize("cached_texts", ["0", "6"])
 def test_two_processes_train_as_one_with_the_joint_batch(tmp_path, tiny_bert, cached_texts):
     write_pairs(tmp_path / "pairs.tsv")
     write_nli(tmp_path / "nli.tsv")
-    (tmp_path / "launched.py").write_text(LAUNCHED)
+    write_sts(tmp_path / "sts.tsv")
+    script = tmp_path / "launched.py"
+    script.write_text(LAUNCHED)
     arguments = [str(Path(__file__).parent), str(tmp_path), str(tiny_bert)]
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2", "--num_machines=1"]
-    launch += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0", str(tmp_path / "launched.py")]
-    subprocess.run([*launch, *arguments, "two", str(cached_texts)], check=True, timeout=300)
-    subprocess.run(
-        [sys.executable, str(tmp_path / "launched.py"), *arguments, "one", str(cached_texts)], check=True, timeout=300
-    )
+    subprocess.run([*LAUNCH, str(script), *arguments, "two", cached_texts, "2"], check=True, timeout=300)
+    subprocess.run([sys.executable, str(script), *arguments, "one", cached_texts, "1"], check=True, timeout=300)
     logs = [(tmp_path / name / "training/log.jsonl").read_text().splitlines() for name in ("one", "two")]
     one, two = ([json.loads(line) for line in log] for log in logs)
     assert [row["step"] for row in one] == [row["step"] for row in two]
@@ -323,8 +355,52 @@ def test_two_processes_train_as_one_with_the_joint_batch(tmp_path, tiny_bert, ca
         for name, tolerance in (("loss", 1e-4), ("grad_norm", 1e-2), ("dev", 0.5)):
             assert (name in left) == (name in right)
             assert left.get(name, 0) == pytest.approx(right.get(name, 0), abs=tolerance)
-    for name, values in weights(tmp_path / "one").items():
-        np.testing.assert_allclose(values, weights(tmp_path / "two")[name], atol=1e-4)
+
+
+def test_several_processes_refuse_with_one_voice(tmp_path, tiny_bert):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken/mine.txt").write_text("mine")
+    arguments = ["train", "nli", str(write_nli(tmp_path / "nli.tsv")), "-m", str(tiny_bert)]
+    command = [*LAUNCH, "-m", "twinvec.cli", *arguments, "-o", str(tmp_path / "taken")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode != 0
+    assert result.stderr.count("taken exists already") == 1
+    assert (tmp_path / "taken/mine.txt").read_text() == "mine"
+
+
+def test_two_runs_do_not_share_a_folder(recipe, tmp_path):
+    events = run_recipe(recipe, tmp_path / "model")
+    next(events)
+    with pytest.raises(InputError, match="Another process is training in"):
+        run(recipe, tmp_path / "model")
+    events.close()
+
+
+def test_force_replaces_models_and_nothing_else(recipe, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="mine is no model, so it is not replaced"):
+        run(recipe, tmp_path / "mine", force=True)
+    assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"
+
+
+def test_accumulated_batches_are_one_large_batch(recipe, tmp_path):
+    recipe = with_settings(replace(recipe, dev=None), dropout=0.0, epochs=1, max_grad_norm=0)
+    large = run(with_settings(recipe, batch_size=60), tmp_path / "large")
+    parts = run(with_settings(recipe, batch_size=20, accumulation=3), tmp_path / "parts")
+    for one, other in zip(
+        *([e for e in events if isinstance(e, StepReport)] for events in (large, parts)), strict=True
+    ):
+        assert one.loss == pytest.approx(other.loss, abs=1e-5)
+        assert one.grad_norm == pytest.approx(other.grad_norm, abs=1e-4)
+
+
+def test_bfloat16_computes_the_backbone_in_it_and_pools_in_float32(recipe, tmp_path, tiny_bert):
+    recipe = with_settings(replace(recipe, dev=None), dropout=0.0, epochs=1)
+    exact = losses(run(recipe, tmp_path / "float32"))
+    rounded = losses(run(with_settings(recipe, precision="bfloat16"), tmp_path / "bfloat16"))
+    assert exact != rounded
+    assert rounded == pytest.approx(exact, abs=0.05)
 
 
 def test_cached_gradients_are_those_of_the_whole_batch(recipe, tmp_path):
@@ -392,7 +468,13 @@ def test_seeds_are_reported_and_done_ones_are_not_trained_again(recipe, tmp_path
     assert spread.mean == pytest.approx(np.mean(ends)) and spread.deviation == pytest.approx(np.std(ends, ddof=1))
     assert_same_bits(tmp_path / "model", tmp_path / f"model.seeds/seed-{int(np.argmax(ends))}")
     assert f"{spread.mean:.2f} ± {spread.deviation:.2f}" in (tmp_path / "model/README.md").read_text()
-    again = list(run_seeds(recipe, tmp_path / "again", 1))
-    assert not any(isinstance(event, SeedStarted) and event.is_done for event in again)
-    more = list(run_seeds(recipe, tmp_path / "model", 3, RunOptions(force=True)))
-    assert all(event.is_done for event in more if isinstance(event, SeedStarted))
+    card = (tmp_path / "model/README.md").read_text()
+    assert 'twinvec.load("model")' in card and "seed-" not in card
+
+    def done(target):
+        again = run_seeds(recipe, target, 3, RunOptions(force=True))
+        return [event.is_done for event in again if isinstance(event, SeedStarted)]
+
+    assert done(tmp_path / "model") == [True, True, True]
+    write_nli(tmp_path / "nli.tsv", seed=4)
+    assert done(tmp_path / "model") == [False, False, False]

@@ -41,6 +41,16 @@ class TwinvecError(Exception):
         self.problem = problem
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors travel between processes, whatever their class's own arguments were."""
+        return _rebuilt, (type(self), self.problem, self.hint)
+
+
+def _rebuilt(kind: type[TwinvecError], problem: str, hint: str) -> TwinvecError:
+    error = kind.__new__(kind)
+    TwinvecError.__init__(error, problem, hint=hint)
+    return error
+
 
 class InputError(TwinvecError, ValueError):
     """Something the user gave (a text, an option, a file) is not usable."""

@@ -72,13 +72,26 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
             if file.is_file():
                 with file.open("rb") as handle:
                     os.fsync(handle.fileno())
-        if target.exists():
-            target.rename(old)
-        partial.rename(target)
-        sync_folder(target.parent)
+        _swap(partial, target, old)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _swap(new: Path, target: Path, old: Path) -> None:
+    """Give ``new`` the name ``target``; what has it now goes by ``old`` until that is done, and is then removed."""
+    if target.exists():
+        target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        if old.exists():
+            old.rename(target)
+        raise
+    sync_folder(target.parent)
+    if old.is_dir():
         shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
 
 
 def is_taken(target: Path) -> bool:

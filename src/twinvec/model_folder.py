@@ -16,7 +16,16 @@ from twinvec.errors import ModelFolderError, TwinvecError, UnknownNameError
 from twinvec.files import read_any_json, read_json
 from twinvec.vectors import SIMILARITIES
 
-__all__ = ["Dense", "LayerNorm", "ModelFolder", "Module", "Normalize", "Pooling", "read_model_folder"]
+__all__ = [
+    "Dense",
+    "LayerNorm",
+    "ModelFolder",
+    "Module",
+    "Normalize",
+    "Pooling",
+    "model_files",
+    "read_model_folder",
+]
 
 # Old key of 1_Pooling/config.json -> the mode's name, in the order in which the old format joins them.
 POOLING_KEYS = {
@@ -30,6 +39,8 @@ POOLING_KEYS = {
 POOLING_MODES = tuple(POOLING_KEYS.values())
 
 VECTOR = "sentence_embedding"  # what a Dense layer reads and writes
+
+MODEL_FILES = ("*.safetensors", "*.json", "*.bin", "*.txt", "*.model")
 
 # The length file took the architecture's name in early releases.
 LENGTH_FILES = "sentence_bert_config.json", "sentence_*_config.json"
@@ -103,6 +114,12 @@ def read_model_folder(path: Path) -> ModelFolder:
         raise ModelFolderError(
             f"A config in {path} holds a value of the wrong kind: {error}.", hint="Fetch the model again."
         ) from error
+
+
+def model_files(path: Path) -> list[Path]:
+    """The files of a folder that a model's vectors depend on: weights, configs, tokenizer; sorted."""
+    inner = {file for pattern in MODEL_FILES for depth in ("", "*/") for file in path.glob(depth + pattern)}
+    return sorted(file for file in inner if file.parent.name != "training")
 
 
 def _sentence_model(path: Path, listed: object) -> ModelFolder:

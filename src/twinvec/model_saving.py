@@ -38,14 +38,14 @@ def save_model(folder: ModelFolder, target: Path) -> None:
     with new_folder(target) as place:
         write_model(folder, place, files=(*BACKBONE_FILES, *WEIGHT_FILES))
         if (folder.path / "README.md").is_file():
-            shutil.copy(folder.path / "README.md", place / "README.md")
+            shutil.copyfile(folder.path / "README.md", place / "README.md")
 
 
 def write_model(folder: ModelFolder, place: Path, *, files: tuple[str, ...] = BACKBONE_FILES) -> None:
     """Write a model's configs into ``place``, with those files of its backbone that match ``files``."""
     for pattern in files:
         for file in folder.backbone.glob(pattern):
-            shutil.copy(file, place / file.name)
+            shutil.copyfile(file, place / file.name)
     if folder.is_sentence_model:
         _write_layout(folder, place)
 
@@ -89,7 +89,7 @@ def _write_module(module: Module, place: Path, width: int) -> None:
     elif isinstance(module, (Dense, LayerNorm)):
         for file in module.folder.iterdir():
             if file.name in ("config.json", "model.safetensors", "pytorch_model.bin"):
-                shutil.copy(file, place / file.name)
+                shutil.copyfile(file, place / file.name)
 
 
 def _pooling_config(module: Pooling, width: int) -> dict[str, Any]:

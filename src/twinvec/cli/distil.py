@@ -8,6 +8,7 @@ import click
 
 from twinvec.cli.train import columns_option, matryoshka_option
 from twinvec.cli.train_options import (
+    OUTPUT_OPTIONS,
     OutputChoice,
     TrainChoice,
     distil_options,
@@ -61,6 +62,7 @@ def distil(
     from twinvec.train.recipe_file import read_recipe
 
     if file.endswith(".toml"):
+        _refuse_options()
         run_training(read_recipe(Path(file)), output)
         return
     if not choice.start or not teachers:
@@ -76,3 +78,12 @@ def distil(
         teachers=teachers,
     )
     run_training(choice.recipe(part), output)
+
+
+def _refuse_options() -> None:
+    """A recipe says how to train; an option beside it would be forgotten in silence."""
+    context = click.get_current_context()
+    for name in context.params:
+        is_given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if is_given and name not in {"file", *OUTPUT_OPTIONS}:
+            raise click.UsageError(f"With a recipe, --{name.replace('_', '-')} belongs in the recipe.")

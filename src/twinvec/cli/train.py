@@ -31,6 +31,10 @@ SCORED = ("cosine", "cosent")
 class RecipeOrCommand(click.Group):
     """Takes the path of a recipe where it expects a command."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which they were added."""
+        return list(self.commands)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -42,11 +46,16 @@ class RecipeOrCommand(click.Group):
 
 @click.group(cls=RecipeOrCommand, short_help="Train a model on pairs, triplets or scores.")
 def train() -> None:
-    """Train a siamese or triplet network: by a RECIPE.toml, or on one file with options.
+    """Train a siamese or triplet network: by a recipe, or on one file with options.
 
-    The defaults are those of Reimers and Gurevych (2019): one epoch, batches of 16, learning rate 2e-5 with a
-    linear warm-up over 10 % of the steps, mean pooling. A run that is killed goes on where it was, to the same
-    bits, when the same command is given again.
+    \b
+      twinvec train RECIPE.toml -o FOLDER
+      twinvec train nli FILE -m MODEL --dev FILE -o FOLDER
+
+    Files are tsv, csv, jsonl (also gzipped) or parquet, with named columns; twinvec data check FILE looks at one
+    before you train. The defaults are those of Reimers and Gurevych (2019): one epoch, batches of 16, learning
+    rate 2e-5 with a linear warm-up over 10 % of the steps, mean pooling. A run that is killed goes on where it
+    was, to the same bits, when the same command is given again.
     """
 
 
@@ -54,7 +63,7 @@ columns_option = click.option(
     "--columns",
     multiple=True,
     metavar="ROLE=COLUMN",
-    help="Which column has which role, where it is not called so. Never by order.",
+    help="The column of a role, if it is not named like the role. Columns never count by their order.",
 )
 matryoshka_option = click.option(
     "--matryoshka", type=click.IntRange(min=1), multiple=True, help="Also train the vectors cut to this width."
@@ -65,7 +74,7 @@ matryoshka_option = click.option(
 @click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @output_options
 def recipe(recipe: Path, output: OutputChoice) -> None:
-    """Train by RECIPE, a TOML file; ``twinvec train RECIPE.toml`` does the same. docs/train.md has examples."""
+    """Train by RECIPE, a TOML file; 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
     from twinvec.train.recipe_file import read_recipe
 
     run_training(read_recipe(recipe), output)
@@ -88,9 +97,10 @@ def recipe(recipe: Path, output: OutputChoice) -> None:
     "features",
     multiple=True,
     type=click.Choice(FEATURES),
+    metavar="FEATURE",
     default=("u", "v", "|u-v|"),
-    show_default=True,
-    help="What the classifier sees of the two vectors.",
+    show_default="u, v, |u-v|",
+    help="What the classifier sees of the two vectors: u, v, |u-v|, u*v. Give all you want.",
 )
 @matryoshka_option
 @train_options
@@ -106,7 +116,7 @@ def nli(
     choice: TrainChoice,
     output: OutputChoice,
 ) -> None:
-    """Train on FILE with a softmax over the vectors u, v of premise and hypothesis, and |u - v|."""
+    """Train on FILE, columns premise, hypothesis and label, with a softmax over u, v and |u - v|."""
     more = {"labels": labels, "ignore_labels": ignore_label}
     part = data_part(file, "softmax", columns=columns, options={"features": features}, matryoshka=matryoshka, more=more)
     run_training(choice.recipe(part), output)
@@ -143,7 +153,7 @@ def sts(
     choice: TrainChoice,
     output: OutputChoice,
 ) -> None:
-    """Train on the scored pairs of FILE. The paper takes 4 epochs for STSb."""
+    """Train on FILE, columns text1, text2 and score. The paper takes 4 epochs for STSb."""
     part = data_part(file, objective, columns=columns, matryoshka=matryoshka, more={"score_range": score_range})
     run_training(choice.recipe(part), output)
 
@@ -168,7 +178,7 @@ def triplets(
     choice: TrainChoice,
     output: OutputChoice,
 ) -> None:
-    """Train on the triplets of FILE."""
+    """Train on FILE, columns anchor, positive and negative."""
     options = {"margin": margin, "distance": distance}
     part = data_part(file, "triplet", columns=columns, options=options, matryoshka=matryoshka)
     run_training(choice.recipe(part), output)
@@ -192,10 +202,10 @@ def ranking(
     choice: TrainChoice,
     output: OutputChoice,
 ) -> None:
-    """Train on the pairs of FILE: the positives of the other pairs are the negatives.
+    """Train on FILE, columns anchor, positive and, if you have them, negative.
 
-    Large batches help; with --cached-texts they need no more memory. The same text twice in a batch is never
-    taken for a negative of itself.
+    The positives of the other pairs in the batch are negatives too. Large batches help; with --cached-texts they
+    need no more memory. The same text twice in a batch is never taken for a negative of itself.
     """
     options = {"scale": scale, "symmetric": symmetric}
     part = data_part(file, "ranking", columns=columns, options=options, matryoshka=matryoshka)

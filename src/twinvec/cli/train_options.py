@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinvec.cli.options import Decorator, gathered
+from twinvec.errors import TwinvecError
 
 if TYPE_CHECKING:
     from twinvec.examples import DataSource
@@ -36,6 +38,7 @@ class TrainChoice:
     start: str
     pooling: str | None
     max_tokens: int | None
+    trust_pickle: bool
     dev: str | None
     dev_columns: tuple[str, ...]
     dev_score_range: tuple[float, float]
@@ -55,6 +58,10 @@ class TrainChoice:
     precision: str
     seed: int
 
+    def __post_init__(self) -> None:
+        if self.dev is None and (self.every or self.patience):
+            raise click.UsageError("--dev-every and --patience need a --dev FILE.")
+
     def recipe(self, data: DataPart) -> Recipe:
         """The recipe of these options for one data set."""
         from twinvec.train.recipe import DevPart, ModelPart, Recipe
@@ -64,7 +71,7 @@ class TrainChoice:
             each.name: getattr(self, each.name) for each in fields(TrainSettings) if each.name != "mixing"
         }
         return Recipe(
-            model=ModelPart(self.start, self.pooling, self.max_tokens),
+            model=ModelPart(self.start, self.pooling, self.max_tokens, self.trust_pickle),
             data=(data,),
             training=TrainSettings(**settings),
             dev=None if self.dev is None else DevPart(self._judged(self.dev), self.every, self.patience),
@@ -88,6 +95,7 @@ class OutputChoice:
     output: Path
     seeds: int
     checkpoint_every: int
+    device: str
     force: bool
 
 
@@ -107,16 +115,35 @@ def parse_columns(given: tuple[str, ...]) -> dict[str, str | tuple[str, ...]]:
 
 
 def run_training(recipe: Recipe, output: OutputChoice) -> None:
-    """Train, and show how it goes."""
-    from twinvec.cli.training_screen import show_training
+    """Train, and show how it goes; of several processes, the first one talks."""
+    from twinvec.cli.training_screen import SoftStop, show_training
     from twinvec.train.run import RunOptions, run_recipe
     from twinvec.train.seeds import run_seeds
 
-    options = RunOptions(checkpoint_every=output.checkpoint_every, force=output.force)
-    if output.seeds == 1:
-        show_training(run_recipe(recipe, output.output, options))
-    else:
-        show_training(run_seeds(recipe, output.output, output.seeds, options))
+    stop = SoftStop()
+    device: Any = output.device  # click has checked the word
+    options = RunOptions(output.checkpoint_every, force=output.force, device=device, should_stop=stop)
+    one = output.seeds == 1
+    events = (
+        run_recipe(recipe, output.output, options) if one else run_seeds(recipe, output.output, output.seeds, options)
+    )
+    try:
+        if is_silent():
+            for _ in events:
+                pass
+        else:
+            show_training(events)
+    except TwinvecError as error:
+        if is_silent():  # the first process says the same
+            raise SystemExit(1) from error
+        raise
+    finally:
+        stop.restore()
+
+
+def is_silent() -> bool:
+    """Whether a launcher started this as one of several processes, and not as the first."""
+    return int(os.environ.get("RANK", "0")) > 0
 
 
 def _number(name: str, default: object, help: str, kind: Any = int) -> Decorator:  # noqa: ANN401 - a click type
@@ -146,6 +173,9 @@ TRAIN_OPTIONS: dict[str, Decorator] = {
         "--pooling", type=click.Choice(POOLINGS), help="Default: the model's own; mean for a bare backbone."
     ),
     "max_tokens": _number("max-tokens", None, "Cut texts to this many tokens. Default: the model's limit.", COUNT),
+    "trust_pickle": click.option(
+        "--trust-pickle", is_flag=True, help="Also start from weights stored as a pickle, which can run code."
+    ),
     "dev": click.option(
         "--dev",
         metavar="FILE",
@@ -162,7 +192,9 @@ TRAIN_OPTIONS: dict[str, Decorator] = {
         show_default=True,
         help="Lowest and highest score of dev and test files.",
     ),
-    "every": _number("every", None, "Steps between dev scores. Default: ten in the run.", COUNT),
+    "every": click.option(
+        "--dev-every", "every", type=COUNT, help="Steps between dev scores. Default: ten in the run."
+    ),
     "patience": _number("patience", None, "Stop after this many dev scores that are not better.", COUNT),
     "test": click.option(
         "--test", multiple=True, metavar="FILE", help="Score the result on this file; may be given several times."
@@ -194,11 +226,21 @@ OUTPUT_OPTIONS: dict[str, Decorator] = {
         "--output",
         required=True,
         type=click.Path(path_type=Path),
-        help="Folder of the model to be; while it is trained, FOLDER.run holds the checkpoint.",
+        metavar="FOLDER",
+        help="Folder of the model to be. While it is trained, FOLDER.run holds the checkpoint.",
     ),
     "seeds": _number("seeds", 1, "Train with this many seeds; report mean and deviation, keep the best.", COUNT),
     "checkpoint_every": _number("checkpoint-every", 500, "Steps between checkpoints.", COUNT),
-    "force": click.option("--force", is_flag=True, help="Replace what is there, and drop a run of another recipe."),
+    "device": click.option(
+        "--device",
+        type=click.Choice(("auto", "cpu", "cuda")),
+        default="auto",
+        show_default=True,
+        help="Where to train; auto takes a CUDA device if there is one.",
+    ),
+    "force": click.option(
+        "--force", is_flag=True, help="Replace a model that is there, and drop an unfinished run of another recipe."
+    ),
 }
 
 

@@ -6,8 +6,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from twinvec.train.loop import StepReport
     from twinvec.train.seeds import SeedsFinished, SeedStarted
 
-__all__ = ["show_training"]
+__all__ = ["SoftStop", "show_training"]
 
 N_SMOOTHED = 100  # steps whose mean loss and speed are shown
 QUIET_S = 60.0  # between lines where there is no terminal
@@ -39,31 +38,33 @@ def show_training(events: Iterable[Any]) -> None:
         Finished: screen.finish,
         SeedsFinished: print_seeds,
     }
-    stream = iter(events)
-    with screen, _stopping_softly() as asked:
-        for event in stream:
+    with screen:
+        for event in events:
             shown[type(event)](event)
-            if asked and isinstance(event, StepReport):
-                # Thrown in between two steps, where the run can save itself.
-                stream.throw(KeyboardInterrupt())  # type: ignore[attr-defined]
 
 
-@contextmanager
-def _stopping_softly() -> Iterator[list[int]]:
-    """The first interrupt or request to end waits for the step to be over; a second interrupt does not."""
-    asked: list[int] = []
+class SoftStop:
+    """The first Ctrl-C, or request to end, waits for the step to be over; a second Ctrl-C does not."""
 
-    def note(number: int, _: FrameType | None) -> None:
-        asked.append(number)
+    def __init__(self) -> None:
+        self._is_asked = False
+
+    def __call__(self) -> bool:
+        """Whether a stop was asked for. From the first question on, requests wait for the next."""
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._note)
+        return self._is_asked
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self._is_asked = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        say("Stopping after this step; the state is saved, and the same command goes on from here.")
+        say("Stopping after this step (again to stop at once); the same command goes on from here.")
 
-    old = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+    def restore(self) -> None:
+        """Give back the usual handlers."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class TrainingScreen:

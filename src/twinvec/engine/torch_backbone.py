@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from safetensors import SafetensorError
+
 from twinvec.engine.weights import weight_files
 from twinvec.errors import ModelFolderError, WeightsError
 from twinvec.extras import require
@@ -36,7 +38,7 @@ def load_backbone(
             backbone, report = transformers.AutoModel.from_pretrained(
                 folder.backbone, config=config, local_files_only=True, output_loading_info=True
             )
-    except (ValueError, OSError, KeyError) as error:
+    except (ValueError, OSError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise ModelFolderError(f"transformers cannot load {folder.backbone}: {error!s:.300}") from error
     _check(backbone, report["missing_keys"], folder.backbone)
     return backbone.float()

@@ -97,11 +97,14 @@ def range_hint(*scores: float) -> str:
     """How to say the range of the scores, with one that holds these.
 
     >>> range_hint(4.2)
-    'Say the range of the scores: --score-range 0 5, or score_range = [0, 5] in a recipe.'
+    'Say the range of the scores: --score-range 0 5 (dev files: --dev-score-range), or score_range = [0, 5] in a recipe.'
     """
     fitting = (ends for ends in USUAL_RANGES if ends[0] <= min(scores) and max(scores) <= ends[1])
     low, high = next(fitting, ("LOW", "HIGH"))
-    return f"Say the range of the scores: --score-range {low} {high}, or score_range = [{low}, {high}] in a recipe."
+    return (
+        f"Say the range of the scores: --score-range {low} {high} (dev files: --dev-score-range), "
+        f"or score_range = [{low}, {high}] in a recipe."
+    )
 
 
 def mark_of(value: object, source: DataSource, *, where: str) -> float | None:

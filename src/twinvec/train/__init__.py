@@ -2,7 +2,7 @@
 
 from twinvec.extras import require
 
-for _package in ("torch", "transformers", "accelerate"):
+for _package in ("torch", "transformers", "matplotlib"):
     require(_package, extra="train", feature="Training")
 
 from twinvec.train.events import DevReport, Finished, Score, Started  # noqa: E402

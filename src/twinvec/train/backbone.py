@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from twinvec.engine.batching import pad
+from twinvec.engine.config import is_supported, read_backbone
 from twinvec.engine.torch_backbone import load_backbone
 from twinvec.errors import ModelFolderError
 from twinvec.model_folder import ModelFolder
@@ -40,7 +41,9 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
             )
         self.model: Any = model
         self.width = int(model.config.hidden_size)
-        self.n_positions: int | None = getattr(model.config, "max_position_embeddings", None)
+        self.n_positions = _longest(folder.config, model.config)
+        if getattr(model, "pooler", None) is not None:
+            model.pooler.requires_grad_(False)  # a head that no readout reads
         self._usual_attention = model.config._attn_implementation
         self._first_position = self._packed_start()
 
@@ -93,7 +96,7 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
         except ImportError:  # an older release
             return None
         AttentionInterface.register(ATTENTION, packed_attention)
-        longest = min(self.n_positions or 512, 512) - 4  # RoBERTa's kin have a few positions less than they say
+        longest = min(self.n_positions or 512, 512)
         rows = [np.arange(min(length, longest)) % 6 + 5 for length in PROBE_LENGTHS]
         was_training = self.model.training
         self.model.eval()
@@ -122,3 +125,11 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
             return False
         found = states[mask.bool()]
         return found.shape == expected.shape and bool((found - expected).abs().max() < CLOSE)
+
+
+def _longest(config: dict[str, Any], loaded: Any) -> int | None:  # noqa: ANN401 - a transformers config
+    """The most tokens that a text may have; RoBERTa's kin have less positions than their config says."""
+    if is_supported(config):
+        return read_backbone(config).n_positions
+    n_positions: int | None = getattr(loaded, "max_position_embeddings", None)
+    return n_positions

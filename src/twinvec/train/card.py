@@ -10,15 +10,16 @@ from pathlib import Path
 from twinvec.files import write_json
 from twinvec.train.events import Finished, Score
 from twinvec.train.recipe import Recipe
+from twinvec.train.recipe_file import recipe_as_toml, with_bare_names
 
 __all__ = ["write_card"]
 
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
-def write_card(place: Path, *, recipe: Recipe, finished: Finished, first: float | None, toml: str) -> None:
+def write_card(place: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
     """Write ``README.md``, and the scores as ``training/scores.json``."""
-    (place / "README.md").write_text(card(recipe, finished, first=first, toml=toml), encoding="utf-8")
+    (place / "README.md").write_text(card(recipe, finished, first=first), encoding="utf-8")
     rows = [{"data": score.data, "protocol": score.protocol, "value": score.value} for score in finished.scores]
     write_json(
         place / "training/scores.json",
@@ -26,9 +27,10 @@ def write_card(place: Path, *, recipe: Recipe, finished: Finished, first: float 
     )
 
 
-def card(recipe: Recipe, finished: Finished, *, first: float | None, toml: str) -> str:
+def card(recipe: Recipe, finished: Finished, *, first: float | None) -> str:
     """The text of the card, in Markdown with the usual head."""
-    start = Path(recipe.model.start).name
+    recipe = with_bare_names(recipe)
+    start = recipe.model.start
     name = finished.folder.name
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     return f"""---
@@ -68,7 +70,7 @@ Keep the licence terms of `{start}` and of these data.
 Seed {recipe.training.seed}. `training/` holds this recipe, the log and the learning curve.
 
 ```toml
-{toml.strip()}
+{recipe_as_toml(recipe).strip()}
 ```
 
 Made on {date.today().isoformat()} with Python {platform.python_version()}, {versions}.

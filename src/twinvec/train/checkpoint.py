@@ -73,7 +73,8 @@ def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Tensor], 
         with safe_open(path, framework="pt") as file:
             progress = json.loads((file.metadata() or {})[PROGRESS])
             names = file.keys() if with_tensors else []
-            return {name: file.get_tensor(name) for name in names}, progress
+            # Copied: what is given is a view of the file, which the next checkpoint replaces.
+            return {name: file.get_tensor(name).clone() for name in names}, progress
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise TrainingError(
             f"{path} is no checkpoint of Twinvec: {error}.", hint="Remove it to start over, or restore it."

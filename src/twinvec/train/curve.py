@@ -58,7 +58,7 @@ def draw_curve(rows: Sequence[Mapping[str, Any]], target: Path, *, title: str, p
 
 
 def _draw_scores(axis: Any, scores: Sequence[Mapping[str, Any]], protocol: str) -> None:  # noqa: ANN401 - matplotlib's
-    best = max(scores, key=lambda row: float(row["dev"]))
+    best = max((row for row in scores if row["step"]), key=lambda row: float(row["dev"]), default=scores[0])
     axis.plot([row["step"] for row in scores], [row["dev"] for row in scores], color=ACCENT, marker="o", markersize=4)
     axis.plot([best["step"]], [best["dev"]], color=ACCENT, marker="o", markersize=10, markerfacecolor="none")
     axis.set_title(f"best {best['dev']:.2f}, at step {best['step']:,}", loc="right", fontsize=10, color=INK)

@@ -41,7 +41,7 @@ class EncodeTexts:
             torch.autocast(device.partition(":")[0], torch.bfloat16, enabled=self.in_bfloat16),
         ):
             vectors: Tensor = self.network(rows)
-        return vectors.float()
+        return vectors
 
 
 @dataclass(frozen=True, slots=True)

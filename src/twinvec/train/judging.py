@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from twinvec.errors import UnknownNameError
+from twinvec.errors import InputError, TrainingError, UnknownNameError
 from twinvec.examples import Examples
 from twinvec.metrics import spearman
 from twinvec.train.network import Network
@@ -59,6 +59,12 @@ class Judge:
     def __post_init__(self) -> None:
         if self.examples.kind not in JUDGED_KINDS:
             raise UnknownNameError("kind of examples to judge by:", self.examples.kind, JUDGED_KINDS)
+        targets = self.examples.targets
+        if self.examples.kind == "scored_pairs" and (targets is None or targets.min() == targets.max()):
+            raise InputError(
+                f"All {len(self.examples)} scores of {self.examples.name} are equal: nothing correlates with them.",
+                hint="Judge by a file with different scores.",
+            )
 
     @property
     def protocol(self) -> str:
@@ -66,9 +72,18 @@ class Judge:
         return JUDGED_KINDS[self.examples.kind][0]
 
     def score(self, network: Network) -> float:
-        """The score of the network as it is; higher is better."""
+        """The score of the network as it is; higher is better.
+
+        A network whose vectors are all the same has no score: that is an error.
+        """
         rows = self.tokens.rows(np.arange(len(self.tokens)))
         vectors = network.encode(rows)
         by_role = {role: vectors[places] for role, places in self.examples.places.items()}
         targets = self.examples.targets
-        return JUDGED_KINDS[self.examples.kind][1](by_role, np.empty(0) if targets is None else targets)
+        try:
+            return JUDGED_KINDS[self.examples.kind][1](by_role, np.empty(0) if targets is None else targets)
+        except InputError as error:
+            raise TrainingError(
+                f"The model tells no pair of {self.examples.name} from another: {error.problem}",
+                hint="It has collapsed, or was never a language model; try a lower learning rate.",
+            ) from error

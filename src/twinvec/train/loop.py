@@ -14,13 +14,15 @@ from torch import nn
 from twinvec.errors import TrainingError
 from twinvec.train.gradients import EncodeTexts, backward
 from twinvec.train.network import Network
-from twinvec.train.processes import Processes
+from twinvec.train.processes import ALONE, Processes
 from twinvec.train.randomness import DROPOUT
 from twinvec.train.sampling import Batch, n_batches, plan_epoch
 from twinvec.train.settings import TrainSettings, learning_rate
 from twinvec.train.task import Task, used_ids
 
 __all__ = ["StepReport", "Training", "n_steps", "start_training", "train"]
+
+N_NAMED = 16  # examples of a bad batch that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,13 @@ class Training:
         return [*self.network.parameters(), *self.objectives.parameters()]
 
 
-def start_training(network: Network, tasks: Sequence[Task], settings: TrainSettings, processes: Processes) -> Training:
+def start_training(
+    network: Network, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
+) -> Training:
     """The state before the first step."""
+    network.to(processes.device)
     if settings.weight_decay == 0:
         network.train_only(used_ids(list(tasks)))
-    network.to(processes.device)
     objectives = nn.ModuleList(task.objective for task in tasks).to(processes.device)
     optimizer = torch.optim.AdamW(
         [*network.parameters(), *objectives.parameters()],
@@ -67,20 +71,20 @@ def start_training(network: Network, tasks: Sequence[Task], settings: TrainSetti
 
 def n_steps(tasks: Sequence[Task], settings: TrainSettings) -> int:
     """How many steps the whole run takes."""
-    per_epoch = n_batches([task.sampled() for task in tasks], settings.batch_size, settings.mixing)
+    per_epoch = n_batches([task.sampled for task in tasks], settings.batch_size, settings.mixing)
     steps = -(-per_epoch * settings.epochs // settings.accumulation)
     return min(steps, settings.max_steps or steps)
 
 
 def train(
-    training: Training, tasks: Sequence[Task], settings: TrainSettings, processes: Processes
+    training: Training, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
 ) -> Iterator[StepReport]:
     """Train from ``training.step`` to the end, yielding after every step."""
     encode = EncodeTexts(training.network, processes, settings.cached_texts, settings.precision == "bfloat16")
     training.network.train()
     training.objectives.train()
     total = n_steps(tasks, settings)
-    per_epoch = n_batches([task.sampled() for task in tasks], settings.batch_size, settings.mixing)
+    per_epoch = n_batches([task.sampled for task in tasks], settings.batch_size, settings.mixing)
     batches = _batches_from(training.step * settings.accumulation, tasks, settings)
     while training.step < total:
         started = time.perf_counter()
@@ -109,7 +113,7 @@ def train(
 
 def _batches_from(first: int, tasks: Sequence[Task], settings: TrainSettings) -> Iterator[Batch]:
     """The batches of all epochs, without the first ones."""
-    sets = [task.sampled() for task in tasks]
+    sets = [task.sampled for task in tasks]
     done, skipped = divmod(first, n_batches(sets, settings.batch_size, settings.mixing))
     epochs = (
         plan_epoch(sets, settings.batch_size, mixing=settings.mixing, seed=settings.seed, epoch=epoch)
@@ -135,11 +139,11 @@ def _check_finite(loss: float, norm: float, step: int, *, batches: Sequence[Batc
     if torch.isfinite(torch.tensor([loss, norm])).all():
         return
     names = "; ".join(
-        f"{tasks[batch.data_set].examples.name}, examples {', '.join(str(row + 1) for row in batch.rows)}"
+        f"{tasks[batch.data_set].examples.name}, examples {', '.join(str(row + 1) for row in batch.rows[:N_NAMED])}"
         for batch in batches
     )
     what = "gradient" if torch.isfinite(torch.tensor(loss)) else "loss"
     raise TrainingError(
         f"The {what} of step {step} is not finite (loss {loss}, gradient {norm}), in the batch of {names}.",
-        hint="The weights are those before this step. Lower the learning rate, or look at these examples.",
+        hint="The state before it is saved. Look at these examples, or start anew with a lower learning rate.",
     )

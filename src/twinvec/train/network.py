@@ -42,9 +42,11 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
     def forward(self, rows: Sequence[Ids]) -> Tensor:
         """Vectors of some texts, ``(texts, width)``."""
         states, mask = self.backbone(rows)
-        vectors = torch.cat([POOLERS[mode](states, mask) for mode in self.folder.pooling.modes], dim=-1)
-        for head in self.heads:
-            vectors = head(vectors)
+        with torch.autocast(states.device.type, enabled=False):  # a mean of many tokens needs float32's digits
+            states = states.float()
+            vectors = torch.cat([POOLERS[mode](states, mask) for mode in self.folder.pooling.modes], dim=-1)
+            for head in self.heads:
+                vectors = head(vectors)
         return vectors
 
     def encode(self, rows: Sequence[Ids]) -> Vectors:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from torch import nn
 
-from twinvec.engine.weights import weight_files
 from twinvec.errors import InputError
-from twinvec.examples import DataSource, Examples, read_examples
+from twinvec.examples import Examples, read_examples
 from twinvec.files import digest_files
 from twinvec.hub import find_model
-from twinvec.model_folder import ModelFolder, Pooling, read_model_folder
+from twinvec.model_folder import ModelFolder, Pooling, model_files, read_model_folder
 from twinvec.text import Tokenizer, load_tokenizer
 from twinvec.train.judging import Judge
 from twinvec.train.network import Network
@@ -22,13 +22,13 @@ from twinvec.train.objectives import build_objective
 from twinvec.train.processes import Processes
 from twinvec.train.randomness import HEADS, drawn_from
 from twinvec.train.recipe import DataPart, ModelPart, Recipe
-from twinvec.train.recipe_file import recipe_as_toml
+from twinvec.train.recipe_file import recipe_as_toml, with_bare_names
 from twinvec.train.task import Task
 from twinvec.train.teaching import teacher_vectors
 from twinvec.train.tokens import TokenTable, tokenize
 from twinvec.types import Vectors
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Material", "Prepared", "prepare", "read_material"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,38 +36,60 @@ DEFAULT_MAX_TOKENS = 512
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Material:
     """A recipe with its files read. ``identity`` names all that the result depends on."""
+
+    folder: ModelFolder
+    data: tuple[Examples, ...]
+    dev: Examples | None
+    test: tuple[Examples, ...]
+    identity: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the loop and the judging need."""
 
     network: Network
     tasks: tuple[Task, ...]
     dev: Judge | None
     test: tuple[Judge, ...]
-    identity: dict[str, str]
 
 
-def prepare(recipe: Recipe, work: Path, processes: Processes) -> Prepared:
-    """Read the model and all data. What costs time to make (a teacher's vectors) is kept in the folder ``work``."""
+def read_material(recipe: Recipe) -> Material:
+    """Read all files of a recipe but the weights, so that errors in them show early."""
     folder = start_folder(recipe.model)
+    data = tuple(read_examples(part.source) for part in recipe.data)
+    dev = read_examples(recipe.dev.source) if recipe.dev else None
+    # What the result is only tested on has no part in it.
+    named = {"recipe": recipe_as_toml(with_bare_names(replace(recipe, test=())))}
+    named["start model"] = digest_files(model_files(folder.path))
+    teachers = dict.fromkeys(teacher for part in recipe.data for teacher in part.teachers)
+    named |= {f"teacher {Path(name).name}": digest_files(model_files(find_model(name))) for name in teachers}
+    read = [*data, *([dev] if dev else [])]
+    named |= {f"data {place} ({each.name})": each.digest() for place, each in enumerate(read, start=1)}
+    return Material(folder, data, dev, tuple(read_examples(source) for source in recipe.test), named)
+
+
+def prepare(recipe: Recipe, material: Material, *, work: Path, processes: Processes) -> Prepared:
+    """Load the network and tokenize. What costs time to make (teachers' vectors) is kept in the folder ``work``."""
+    folder = material.folder
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
-    read = [read_examples(part.source) for part in recipe.data]  # all files first: errors in them show early
-    judged = [read_examples(source) for source in _judged(recipe)]
-    network = Network(folder, dropout=recipe.training.dropout)
-    max_tokens = min(folder.max_tokens or DEFAULT_MAX_TOKENS, network.backbone.n_positions or DEFAULT_MAX_TOKENS)
+    network = Network(folder, trust_pickle=recipe.model.trust_pickle, dropout=recipe.training.dropout)
+    max_tokens = _max_tokens(recipe.model, folder, network)
     network.folder = replace(network.folder, max_tokens=max_tokens)
-    judges = [Judge(examples, _tokens(examples, tokenizer, max_tokens)) for examples in judged]
+    tokens = partial(_tokens, tokenizer=tokenizer, max_tokens=max_tokens, is_said=processes.is_first)
     tasks = []
-    for place, (part, examples) in enumerate(zip(recipe.data, read, strict=True)):
-        teacher = teacher_vectors(part.teachers, examples.texts, work, processes) if part.teachers else None
+    for place, (part, examples) in enumerate(zip(recipe.data, material.data, strict=True)):
+        teachers = teacher_vectors(part.teachers, examples.texts, work=work, processes=processes)
         with drawn_from(HEADS, recipe.training.seed, place):  # the weights that a head starts from
-            objective = _objective(part, examples, network.width, teacher)
-        tasks.append(Task(examples, _tokens(examples, tokenizer, max_tokens), objective, part.share, teacher))
+            objective = _objective(part, examples, network.width, teachers)
+        tasks.append(Task(examples, tokens(examples), objective, part.share, teachers))
     return Prepared(
         network=network,
         tasks=tuple(tasks),
-        dev=judges[0] if recipe.dev else None,
-        test=tuple(judges[1 if recipe.dev else 0 :]),
-        identity=_identity(recipe, folder, [*read, *judged]),
+        dev=Judge(material.dev, tokens(material.dev)) if material.dev else None,
+        test=tuple(Judge(examples, tokens(examples)) for examples in material.test),
     )
 
 
@@ -84,13 +106,16 @@ def start_folder(part: ModelPart) -> ModelFolder:
     return replace(folder, max_tokens=part.max_tokens or folder.max_tokens)
 
 
-def _judged(recipe: Recipe) -> list[DataSource]:
-    return [*([recipe.dev.source] if recipe.dev else []), *recipe.test]
+def _max_tokens(part: ModelPart, folder: ModelFolder, network: Network) -> int:
+    limit = network.backbone.n_positions
+    if part.max_tokens and limit and part.max_tokens > limit:
+        raise InputError(f"{folder.path} reads at most {limit} tokens, but max_tokens is {part.max_tokens}.")
+    return min(folder.max_tokens or limit or DEFAULT_MAX_TOKENS, limit or DEFAULT_MAX_TOKENS)
 
 
-def _tokens(examples: Examples, tokenizer: Tokenizer, max_tokens: int) -> TokenTable:
+def _tokens(examples: Examples, *, tokenizer: Tokenizer, max_tokens: int, is_said: bool) -> TokenTable:
     table = tokenize(examples.texts, tokenizer, max_tokens)
-    if table.n_cut:
+    if table.n_cut and is_said:
         logger.warning(
             "%s: %s of %s texts have more than %s tokens, and are cut.",
             examples.name,
@@ -101,18 +126,12 @@ def _tokens(examples: Examples, tokenizer: Tokenizer, max_tokens: int) -> TokenT
     return table
 
 
-def _objective(part: DataPart, examples: Examples, width: int, teacher: Vectors | None) -> nn.Module:
+def _objective(part: DataPart, examples: Examples, width: int, teachers: Sequence[Vectors]) -> nn.Module:
     return build_objective(
         part.objective,
         width=width,
         options=part.options,
         n_labels=len(examples.labels),
-        teacher_width=0 if teacher is None else teacher.shape[1],
+        teacher_width=sum(each.shape[1] for each in teachers),
         matryoshka=part.matryoshka,
     )
-
-
-def _identity(recipe: Recipe, folder: ModelFolder, examples: Sequence[Examples]) -> dict[str, str]:
-    """What must be equal for a checkpoint to be continued, each under the name that a message gives it."""
-    named = {"recipe": recipe_as_toml(recipe), "start model": digest_files(weight_files(folder.backbone))}
-    return named | {f"data {place} ({each.name})": each.digest() for place, each in enumerate(examples, start=1)}

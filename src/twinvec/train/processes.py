@@ -7,18 +7,25 @@ loss is that of one process.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
-from twinvec.extras import require
+from twinvec.errors import DeviceError, TwinvecError
 from twinvec.types import Ids
 
-__all__ = ["Processes", "find_processes"]
+__all__ = ["ALONE", "DeviceChoice", "Processes", "find_processes"]
+
+DeviceChoice = Literal["auto", "cpu", "cuda"]
+Result = TypeVar("Result")
+
+PATIENCE = timedelta(hours=24)  # one process may make a teacher's vectors for long while the others wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class Processes:
         rows = mine.new_zeros(n, mine.shape[1])
         with torch.no_grad():
             rows[index] = mine.detach()
-            torch.distributed.all_reduce(rows)
+            distributed.all_reduce(rows)
         return rows.index_copy(0, index, mine)
 
     def add_gradients(self, parameters: Iterable[Any]) -> None:
@@ -62,24 +69,53 @@ class Processes:
             return
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         flat = torch.cat([_gradient(parameter).flatten() for parameter in trained])
-        torch.distributed.all_reduce(flat)
+        distributed.all_reduce(flat)
         for parameter, part in zip(trained, flat.split([p.numel() for p in trained]), strict=True):
             parameter.grad = part.view_as(parameter)
 
-    def agree(self, value: float) -> float:
-        """The first process's value, in all of them; waits for all."""
+    def is_any(self, mine: bool) -> bool:
+        """Whether it is so in any of the processes."""
         if self.count == 1:
-            return value
-        told = torch.tensor([value], dtype=torch.float64, device=self.device)
-        torch.distributed.broadcast(told, 0)
-        return float(told.item())
+            return mine
+        told = torch.tensor([float(mine)], device=self.device)
+        distributed.all_reduce(told)
+        return bool(told.item() > 0)
+
+    def first(self, work: Callable[[], Result]) -> Result:
+        """Do ``work`` in the first process; all get its result, or raise its error."""
+        if self.count == 1:
+            return work()
+        told: list[Any] = [None, None]
+        if self.is_first:
+            try:
+                told[0] = work()
+            except TwinvecError as error:
+                told[1] = error
+        distributed.broadcast_object_list(told, 0)
+        if told[1] is not None:
+            raise told[1]
+        result: Result = told[0]
+        return result
+
+
+ALONE = Processes()
 
 
 def _gradient(parameter: Any) -> Tensor:  # noqa: ANN401 - a torch Parameter
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-def find_processes() -> Processes:
-    """What ``accelerate launch`` made of this process; without it, the only one."""
-    state = require("accelerate", extra="train", feature="Training").PartialState()
-    return Processes(int(state.process_index), int(state.num_processes), str(state.device))
+def find_processes(device: DeviceChoice = "auto") -> Processes:
+    """This process as its launcher made it (``accelerate launch``, ``torchrun``); without one, the only one."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise DeviceError("torch sees no CUDA device.", hint="Use --device cpu.")
+    has_cuda = torch.cuda.is_available() and device != "cpu"
+    count, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+    if count == 1:
+        return Processes(device="cuda" if has_cuda else "cpu")
+    place = int(os.environ.get("LOCAL_RANK", rank))
+    if has_cuda:
+        torch.cuda.set_device(place)
+    if not distributed.is_initialized():
+        distributed.init_process_group("nccl" if has_cuda else "gloo", timeout=PATIENCE)
+    return Processes(rank, count, f"cuda:{place}" if has_cuda else "cpu")

@@ -22,6 +22,6 @@ def drawn_from(*numbers: int, device: str = "cpu") -> Iterator[None]:
     True
     """
     seed = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)
-    with torch.random.fork_rng(devices=[] if device == "cpu" else [torch.device(device)]):
+    with torch.random.fork_rng(devices=[] if torch.device(device).type == "cpu" else [torch.device(device)]):
         torch.manual_seed(seed)
         yield

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.examples import DataSource
 from twinvec.model_folder import POOLING_MODES
 from twinvec.train.judging import JUDGED_KINDS
-from twinvec.train.objectives import OBJECTIVES
-from twinvec.train.settings import TrainSettings
+from twinvec.train.objectives import OBJECTIVES, build_objective
+from twinvec.train.randomness import drawn_from
+from twinvec.train.settings import TrainSettings, check_count
 
 __all__ = ["DataPart", "DevPart", "ModelPart", "Recipe"]
+
+
+def listed(values: object, name: str) -> tuple[Any, ...]:
+    """A list as a tuple; a bare text is no list of its letters.
+
+    >>> listed(["a", "b"], "teachers")
+    ('a', 'b')
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list, got {values!r}.", hint=f"Write [{values!r}].")
+    return tuple(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +35,13 @@ class ModelPart:
     start: str
     pooling: str | None = None
     max_tokens: int | None = None
+    trust_pickle: bool = False
 
     def __post_init__(self) -> None:
         if self.pooling is not None and self.pooling not in POOLING_MODES:
             raise UnknownNameError("pooling", self.pooling, POOLING_MODES)
-        if self.max_tokens is not None and self.max_tokens < 3:
-            raise InputError(f"max_tokens must be at least 3, got {self.max_tokens}.")
+        if self.max_tokens is not None and (not isinstance(self.max_tokens, int) or self.max_tokens < 3):
+            raise InputError(f"max_tokens must be a whole number from 3, got {self.max_tokens!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +58,17 @@ class DataPart:
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
+        for name in ("matryoshka", "teachers"):
+            object.__setattr__(self, name, listed(getattr(self, name), name))
+        options = {name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()}
+        object.__setattr__(self, "options", options)
+        with drawn_from(0):  # one is built only to hear what it says of its options
+            build_objective(self.objective, width=8, options=options, n_labels=3, teacher_width=8)
         wanted = OBJECTIVES[self.objective].examples
         if self.source.kind != wanted:
             raise InputError(f"The objective {self.objective!r} reads {wanted}, not {self.source.kind}.")
-        if not self.share > 0:
-            raise InputError(f"share must be more than 0, got {self.share}.")
+        if not isinstance(self.share, (int, float)) or not 0 < self.share < float("inf"):
+            raise InputError(f"share must be a number above 0, got {self.share!r}.")
         if (self.objective == "distillation") != bool(self.teachers):
             raise InputError(
                 f"The objective {self.objective!r} with teachers {list(self.teachers)} makes no sense.",
@@ -68,9 +88,7 @@ class DevPart:
         if self.source.kind not in JUDGED_KINDS:
             raise UnknownNameError("kind of dev examples:", self.source.kind, JUDGED_KINDS)
         for name in ("every", "patience"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, got {value}.")
+            check_count(name, getattr(self, name), optional=True)
 
 
 @dataclass(frozen=True, slots=True)

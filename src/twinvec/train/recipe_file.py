@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, asdict, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.examples import DataSource
 from twinvec.train.objectives import OBJECTIVES
-from twinvec.train.recipe import DataPart, DevPart, ModelPart, Recipe
+from twinvec.train.recipe import DataPart, DevPart, ModelPart, Recipe, listed
 from twinvec.train.settings import TrainSettings
 
 if sys.version_info >= (3, 11):
@@ -20,7 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["read_recipe", "recipe_as_toml"]
+__all__ = ["read_recipe", "recipe_as_toml", "with_bare_names", "with_whole_paths"]
 
 SECTIONS = ("model", "training", "data", "dev", "test")
 DEV_KIND = "scored_pairs"
@@ -45,10 +45,13 @@ def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
     _check_keys("section of a recipe", content, SECTIONS)
     if "model" not in content or not content.get("data"):
         raise InputError("A recipe needs a section [model] and at least one [[data]].")
+    for name in ("data", "test"):
+        if not isinstance(content.get(name, []), list):
+            raise InputError(f"A recipe may have several data sets, so write [[{name}]], not [{name}].")
+    _check_keys("key in [model]:", content["model"], _names(ModelPart))
     model = dict(content["model"])
     if "start" not in model:
         raise InputError("The section [model] needs 'start': the folder or name of a model to start from.")
-    _check_keys("key in [model]:", model, _names(ModelPart))
     _check_keys("key in [training]:", content.get("training", {}), _names(TrainSettings))
     dev = content.get("dev")
     return Recipe(
@@ -56,25 +59,24 @@ def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
         data=tuple(_data(part, root) for part in content["data"]),
         training=TrainSettings(**content.get("training", {})),
         dev=None if dev is None else _dev(dev, root),
-        test=tuple(_source(dict(part), root, where="[[test]]") for part in content.get("test", ())),
+        test=tuple(_source(_table_of(part, "[[test]]"), root, where="[[test]]") for part in content.get("test", ())),
     )
 
 
 def _data(part: Mapping[str, Any], root: Path) -> DataPart:
-    rest = dict(part)
+    rest = _table_of(part, "[[data]]")
     objective = rest.pop("objective", None)
     if objective not in OBJECTIVES:
         raise UnknownNameError("objective in [[data]]:", objective, OBJECTIVES)
     own = {name: rest.pop(name) for name in _names(DataPart) if name in rest}
-    own |= {name: tuple(own[name]) for name in ("matryoshka", "teachers") if name in own}
     if "teachers" in own:
-        own["teachers"] = tuple(_model(name, root) for name in own["teachers"])
+        own["teachers"] = tuple(_model(str(name), root) for name in listed(own["teachers"], "teachers"))
     rest.setdefault("kind", OBJECTIVES[objective].examples)
     return DataPart(source=_source(rest, root, where="[[data]]"), objective=objective, **own)
 
 
 def _dev(part: Mapping[str, Any], root: Path) -> DevPart:
-    rest = dict(part)
+    rest = _table_of(part, "[dev]")
     own = {name: rest.pop(name) for name in ("every", "patience") if name in rest}
     return DevPart(source=_source(rest, root, where="[dev]"), **own)
 
@@ -83,10 +85,16 @@ def _source(part: dict[str, Any], root: Path, *, where: str) -> DataSource:
     _check_keys(f"key in {where}:", part, _names(DataSource))
     if "file" not in part:
         raise InputError(f"{where} needs a 'file'.")
-    columns = {role: tuple(name) if isinstance(name, list) else name for role, name in part.pop("columns", {}).items()}
-    lists = {name: tuple(part.pop(name)) for name in ("labels", "ignore_labels", "score_range") if name in part}
+    columns = _table_of(part.pop("columns", {}), f"columns of {where}")
+    lists = {name: listed(part.pop(name), name) for name in ("labels", "ignore_labels", "score_range") if name in part}
     file = root / str(part.pop("file"))
     return DataSource(**{"kind": DEV_KIND} | part | {"file": str(file), "columns": columns} | lists)
+
+
+def _table_of(found: object, where: str) -> dict[str, Any]:
+    if not isinstance(found, Mapping):
+        raise InputError(f"A recipe's {where} is {found!r:.40}, not a table.", hint="docs/train.md has an example.")
+    return dict(found)
 
 
 def _model(name: str, root: Path) -> str:
@@ -106,9 +114,35 @@ def _check_keys(kind: str, found: object, known: tuple[str, ...]) -> None:
             raise UnknownNameError(kind, name, known)
 
 
+def with_whole_paths(recipe: Recipe) -> Recipe:
+    """The recipe with paths that hold in any folder."""
+    return _with_paths(recipe, lambda path: str(Path(path).absolute()) if Path(path).exists() else str(path))
+
+
+def with_bare_names(recipe: Recipe) -> Recipe:
+    """The recipe with files and folders by their names alone, for others to see and for comparing."""
+    return _with_paths(recipe, lambda path: Path(path).name if Path(path).exists() else str(path))
+
+
+def _with_paths(recipe: Recipe, change: Callable[[str | Path], str]) -> Recipe:
+    def moved(source: DataSource) -> DataSource:
+        return replace(source, file=change(source.file))
+
+    return replace(
+        recipe,
+        model=replace(recipe.model, start=change(recipe.model.start)),
+        data=tuple(
+            replace(part, source=moved(part.source), teachers=tuple(change(name) for name in part.teachers))
+            for part in recipe.data
+        ),
+        dev=None if recipe.dev is None else replace(recipe.dev, source=moved(recipe.dev.source)),
+        test=tuple(moved(source) for source in recipe.test),
+    )
+
+
 def recipe_as_toml(recipe: Recipe) -> str:
     """The recipe as TOML, defaults left out; reading it gives an equal recipe."""
-    blocks = [_table("[model]", asdict(recipe.model)), _table("[training]", _changed(recipe.training))]
+    blocks = [_table("[model]", _changed(recipe.model)), _table("[training]", _changed(recipe.training))]
     for part in recipe.data:
         own = {"objective": part.objective} | {name: v for name, v in _changed(part).items() if name != "source"}
         blocks.append(_table("[[data]]", own | _changed(part.source)))
@@ -150,4 +184,4 @@ def _toml(value: object) -> str:
         return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(each)}" for key, each in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_toml(each) for each in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)

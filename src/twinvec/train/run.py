@@ -5,38 +5,48 @@ The model appears at ``target`` in one move, when it is done. A run that is star
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
 
 from twinvec.errors import TrainingError
-from twinvec.files import new_folder
+from twinvec.files import new_folder, write_json
 from twinvec.train.card import write_card
 from twinvec.train.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
 from twinvec.train.curve import draw_curve
 from twinvec.train.events import DevReport, Event, Finished, Score, Started
 from twinvec.train.judging import Judge
 from twinvec.train.loop import StepReport, Training, n_steps, start_training, train
-from twinvec.train.preparing import Prepared, prepare
-from twinvec.train.processes import Processes, find_processes
+from twinvec.train.preparing import Prepared, prepare, read_material
+from twinvec.train.processes import DeviceChoice, Processes, find_processes
 from twinvec.train.recipe import Recipe
-from twinvec.train.recipe_file import recipe_as_toml
+from twinvec.train.recipe_file import recipe_as_toml, with_whole_paths
 from twinvec.train.run_folder import RunFolder
+from twinvec.train.settings import check_count
 from twinvec.train.step_log import StepLog, read_log
 
 __all__ = ["USUAL", "RunOptions", "run_recipe"]
+
+logger = logging.getLogger(__name__)
 
 N_JUDGED = 10  # dev scores taken in a run, unless the recipe says how often
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What does not change the result: how often to save, and what to do with what is there already."""
+    """What does not change the result: how often to save, what to do with what is there, when to stop early."""
 
     checkpoint_every: int = 500
     force: bool = False
+    device: DeviceChoice = "auto"
+    should_stop: Callable[[], bool] = lambda: False
+
+    def __post_init__(self) -> None:
+        check_count("checkpoint_every", self.checkpoint_every, optional=False)
 
 
 USUAL = RunOptions()
@@ -54,20 +64,24 @@ class Progress:
 
 
 def run_recipe(recipe: Recipe, target: Path, options: RunOptions = USUAL) -> Iterator[Event]:
-    """Train by a recipe and write the model to ``target``."""
-    processes = find_processes()
-    folder = RunFolder(target)
-    if processes.is_first:
-        folder.check_target(force=options.force)
-    prepared = prepare(recipe, folder.path, processes)
-    if processes.is_first:
-        folder.open(prepared.identity, force=options.force)
-    processes.agree(0)
-    training = start_training(prepared.network, prepared.tasks, recipe.training, processes)
-    run = Run(recipe, folder, prepared, training, processes, options)
-    yield run.start()
-    yield from run.steps()
-    yield run.finish()
+    """Train by a recipe and write the model to ``target``.
+
+    Leave the loop whenever you like: the state is saved, and the next run goes on from there.
+    """
+    processes = find_processes(options.device)
+    folder = RunFolder(target.absolute())
+    processes.first(lambda: folder.check_target(force=options.force))
+    material = read_material(recipe)
+    with ExitStack() as stack:
+        processes.first(lambda: stack.enter_context(folder.locked()))
+        processes.first(lambda: folder.check_identity(material.identity, force=options.force))
+        prepared = prepare(recipe, material, work=folder.path, processes=processes)
+        training = start_training(prepared.network, prepared.tasks, settings=recipe.training, processes=processes)
+        run = Run(recipe, folder, prepared=prepared, training=training, processes=processes, options=options)
+        run.identity = material.identity
+        yield run.start()
+        yield from run.steps()
+        yield run.finish()
 
 
 class Run:
@@ -77,6 +91,7 @@ class Run:
         self,
         recipe: Recipe,
         folder: RunFolder,
+        *,
         prepared: Prepared,
         training: Training,
         processes: Processes,
@@ -85,6 +100,7 @@ class Run:
         self.recipe, self.folder, self.prepared = recipe, folder, prepared
         self.training, self.processes, self.options = training, processes, options
         self.n_steps = n_steps(prepared.tasks, recipe.training)
+        self.identity: dict[str, str] = {}
         self.progress = Progress()
         self._saved_step = -1
 
@@ -96,7 +112,6 @@ class Run:
             self._saved_step = self.training.step
         elif self.prepared.dev is not None:
             self.progress.first_score = self._score(self.prepared.dev)
-        self.processes.agree(0)
         tasks, dev, first = self.prepared.tasks, self.prepared.dev, self.progress.first_score
         return Started(
             step=self.training.step,
@@ -108,20 +123,20 @@ class Run:
         )
 
     def steps(self) -> Iterator[StepReport | DevReport]:
-        """All steps that are left; logged, judged and saved as they are made.
-
-        Whoever stops the iteration, by an exception too, finds the state of the last step saved.
-        """
+        """All steps that are left; logged, judged and saved as they are made."""
         log = self._open_log()
         try:
             if self._has_patience_ended():
                 return
-            for report in train(self.training, self.prepared.tasks, self.recipe.training, self.processes):
-                yield from self._after(report, log)
-                if self._has_patience_ended():
-                    return
+            settings, processes = self.recipe.training, self.processes
+            for report in train(self.training, self.prepared.tasks, settings=settings, processes=processes):
+                # Judged before anything is told: who stops at a report stops with the score that belongs to it.
+                reports = self._after(report, log)
                 if report.step % self.options.checkpoint_every == 0:
                     self.save()
+                yield from self._saved_if_stopped(reports)
+                if self._has_patience_ended():
+                    return
         except TrainingError:
             self.save()  # the weights are those of the last good step
             raise
@@ -136,18 +151,20 @@ class Run:
             log.add({"step": 0, "dev": self.progress.first_score})
         return log
 
-    def _after(self, report: StepReport, log: StepLog) -> Iterator[StepReport | DevReport]:
+    def _after(self, report: StepReport, log: StepLog) -> list[StepReport | DevReport]:
         self.progress.seconds += report.seconds
         log.add(asdict(report))
-        yield from self._saved_if_stopped(report)
-        if self._is_due(report.step):
-            judged = self._judge()
-            log.add({"step": judged.step, "dev": judged.score})
-            yield from self._saved_if_stopped(judged)
+        if not self._is_due(report.step):
+            return [report]
+        judged = self._judge()
+        log.add({"step": judged.step, "dev": judged.score})
+        return [report, judged]
 
-    def _saved_if_stopped(self, report: StepReport | DevReport) -> Iterator[StepReport | DevReport]:
+    def _saved_if_stopped(self, reports: list[StepReport | DevReport]) -> Iterator[StepReport | DevReport]:
         try:
-            yield report
+            yield from reports
+            if self.processes.is_any(self.options.should_stop()):
+                raise KeyboardInterrupt
         except (KeyboardInterrupt, GeneratorExit):
             self.save()
             raise
@@ -156,12 +173,12 @@ class Run:
         """Whether the dev score is to be taken after this step."""
         if self.recipe.dev is None:
             return False
-        every = self.recipe.dev.every or max(1, self.n_steps // N_JUDGED)
+        every = self.recipe.dev.every or -(-self.n_steps // N_JUDGED)
         return step % every == 0 or step == self.n_steps
 
     def _score(self, judge: Judge) -> float:
         """The score as the first process finds it, told to all."""
-        return self.processes.agree(judge.score(self.prepared.network) if self.processes.is_first else 0.0)
+        return self.processes.first(lambda: judge.score(self.prepared.network))
 
     def _judge(self) -> DevReport:
         assert self.prepared.dev is not None
@@ -169,8 +186,7 @@ class Run:
         is_best = progress.best_score is None or score > progress.best_score
         if is_best:
             progress.best_score, progress.best_step, progress.n_worse = score, self.training.step, 0
-            if self.processes.is_first:
-                save_weights(self.folder.best, self.training)
+            self.processes.first(lambda: save_weights(self.folder.best, self.training))
         else:
             progress.n_worse += 1
         return DevReport(self.training.step, score, is_best)
@@ -182,30 +198,30 @@ class Run:
     def save(self) -> None:
         """Replace the checkpoint by the state of now."""
         if self.processes.is_first and self._saved_step != self.training.step:
-            kept = {"identity": self.prepared.identity, "progress": asdict(self.progress)}
+            kept = {"identity": self.identity, "progress": asdict(self.progress)}
             save_checkpoint(self.folder.checkpoint, self.training, kept)
             self._saved_step = self.training.step
 
     def finish(self) -> Finished:
         """Write the model with the best weights, its card and its curve."""
+        return self.processes.first(self._finish)
+
+    def _finish(self) -> Finished:
         self.save()  # whatever happens below, the work is not lost
         step = self.training.step
         if self.prepared.dev is not None:
             load_weights(self.folder.best, self.training)
             step = self.progress.best_step
-        scores = tuple(self._final_scores())
-        finished = Finished(self.folder.target, step, scores, self.progress.seconds)
-        if self.processes.is_first:
-            try:
-                with new_folder(self.folder.target, replace=self.options.force) as place:
-                    self._write(place, finished)
-            except (OSError, SafetensorError) as error:
-                raise TrainingError(
-                    f"Cannot write the model to {self.folder.target}: {error}.",
-                    hint=f"The run is kept in {self.folder.path}; the same command will write it again.",
-                ) from error
-            self.folder.remove()
-        self.processes.agree(0)
+        finished = Finished(self.folder.target, step, tuple(self._final_scores()), self.progress.seconds)
+        try:
+            with new_folder(self.folder.target, replace=self.options.force) as place:
+                self._write(place, finished)
+        except (OSError, SafetensorError) as error:
+            raise TrainingError(
+                f"Cannot write the model to {self.folder.target}: {error}.",
+                hint=f"The run is kept in {self.folder.path}; the same command will write it again.",
+            ) from error
+        self.folder.remove()
         return finished
 
     def _final_scores(self) -> Iterator[Score]:
@@ -213,20 +229,23 @@ class Run:
         if dev is not None and self.progress.best_score is not None:
             yield Score(dev.examples.name, dev.protocol, self.progress.best_score)
         for judge in self.prepared.test:
-            yield Score(judge.examples.name, judge.protocol, self._score(judge))
+            try:
+                yield Score(judge.examples.name, judge.protocol, judge.score(self.prepared.network))
+            except TrainingError as error:
+                logger.warning("%s", error)
 
     def _write(self, place: Path, finished: Finished) -> None:
         self.prepared.network.write(place)
         more = place / "training"
         more.mkdir()
-        recipe = recipe_as_toml(self.recipe)
-        (more / "recipe.toml").write_text(recipe, encoding="utf-8")
+        (more / "recipe.toml").write_text(recipe_as_toml(with_whole_paths(self.recipe)), encoding="utf-8")
+        write_json(more / "identity.json", self.identity)
         (more / "log.jsonl").write_bytes(self.folder.log.read_bytes())
         dev = self.prepared.dev
         draw_curve(
             read_log(self.folder.log),
             more / "curve.png",
-            title=f"{finished.folder.name}: {self.n_steps:,} steps",
+            title=f"{self.training.step:,} steps",
             protocol=dev.protocol if dev else "",
         )
-        write_card(place, recipe=self.recipe, finished=finished, first=self.progress.first_score, toml=recipe)
+        write_card(place, recipe=self.recipe, finished=finished, first=self.progress.first_score)

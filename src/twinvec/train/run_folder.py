@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from twinvec.errors import InputError, TrainingError
 from twinvec.files import is_taken
 from twinvec.train.checkpoint import read_progress
 
-__all__ = ["RunFolder"]
+__all__ = ["RunFolder", "check_model_target"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,26 @@ class RunFolder:
         return self.path / "log.jsonl"
 
     def check_target(self, *, force: bool) -> None:
-        """Refuse, before any work, a target that is taken."""
-        if is_taken(self.target) and not force:
-            raise InputError(f"{self.target} exists already.", hint="Choose another name, or replace it with --force.")
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path} is a file, but the run needs a folder of that name.")
+        """Refuse, before any work, a target that is taken or cannot be written."""
+        check_model_target(self.target, force=force)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            if not any(self.path.iterdir()):
+                self.path.rmdir()  # nothing is left behind if the data turn out to be bad
+        except OSError as error:
+            raise InputError(f"Cannot make the folder {self.path}: {error.strerror}.") from error
 
-    def open(self, identity: Mapping[str, str], *, force: bool) -> None:
-        """Make the folder. Refuse to go on from another run's checkpoint; with ``force``, remove it."""
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Make the folder, and keep other runs out of it; the system lifts the lock when the process ends."""
         self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("wb") as file:
+            if not try_lock(file.fileno()):
+                raise InputError(f"Another process is training in {self.path}.", hint="Wait for it, or stop it.")
+            yield
+
+    def check_identity(self, identity: Mapping[str, str], *, force: bool) -> None:
+        """Refuse to go on from another run's checkpoint; with ``force``, remove it."""
         found = read_progress(self.checkpoint).get("identity")
         if found is None or found == dict(identity):
             return
@@ -57,12 +69,48 @@ class RunFolder:
             for file in (self.checkpoint, self.best, self.log):
                 file.unlink(missing_ok=True)
             return
-        changed = [name for name in {**found, **identity} if found.get(name) != identity.get(name)]
         raise TrainingError(
-            f"{self.path} holds a run that was not finished, of another recipe: its {' and '.join(changed)} differ.",
+            f"{self.path} holds an unfinished run of another recipe: {differences(found, identity)}.",
             hint="Finish it with its own recipe, choose another output, or start over with --force.",
         )
 
     def remove(self) -> None:
         """Remove the folder, once the model is written."""
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def check_model_target(target: Path, *, force: bool) -> None:
+    """Refuse to write over what is there; with ``force``, over anything that is no model."""
+    if not is_taken(target):
+        return
+    if not force:
+        raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
+    if not (target / "config.json").is_file():
+        raise InputError(f"{target} is no model, so it is not replaced.", hint="Choose another name, or remove it.")
+
+
+def try_lock(handle: int) -> bool:
+    """Lock an open file for this process; False if another one has it. Systems without such locks have none."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    """What differs between two identities, in words; of the recipe, the lines.
+
+    >>> differences({"recipe": "epochs = 1", "start model": "a"}, {"recipe": "epochs = 2", "start model": "a"})
+    'it has epochs = 1 instead of epochs = 2'
+    """
+    changed = [name for name in {**found, **wanted} if found.get(name) != wanted.get(name)]
+    if changed != ["recipe"]:
+        return f"its {' and its '.join(name for name in changed if name != 'recipe')} changed"
+    old, new = (text["recipe"].splitlines() for text in (found, wanted))
+    gone, come = ([line for line in one if line not in other] for one, other in ((old, new), (new, old)))
+    return f"it has {', '.join(gone) or 'nothing'} instead of {', '.join(come) or 'nothing'}"

@@ -19,6 +19,7 @@ __all__ = ["Batch", "Mixing", "SampledSet", "n_batches", "plan_epoch"]
 Mixing = Literal["proportional", "in turn"]
 
 WINDOW = 50  # batches whose rows are sorted by length together; more would make all batches alike in every epoch
+TURNS, ROWS = 1, 2  # the first number of what is drawn, so that no two draws are the same
 GROUP_SHARE = 4  # rows that share a text fill at most this part of a batch
 
 
@@ -62,9 +63,9 @@ def plan_epoch(
         turns = np.tile(np.arange(len(sets)), max(counts))
     else:
         turns = np.repeat(np.arange(len(sets)), counts)
-        np.random.default_rng([seed, epoch]).shuffle(turns)
+        np.random.default_rng([TURNS, seed, epoch]).shuffle(turns)
     queues = [
-        iter(_batches_of(each, batch_size, n=int((turns == i).sum()), seed=(seed, epoch, i)))
+        iter(_batches_of(each, batch_size, n=int((turns == i).sum()), seed=(ROWS, seed, epoch, i)))
         for i, each in enumerate(sets)
     ]
     return [Batch(int(i), next(queues[i])) for i in turns]

@@ -10,14 +10,17 @@ import shutil
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from twinvec.errors import InputError
-from twinvec.files import is_taken, new_folder, write_json
+from twinvec.files import new_folder, read_json, write_json
 from twinvec.train.events import Event
+from twinvec.train.preparing import read_material
+from twinvec.train.processes import find_processes
 from twinvec.train.recipe import Recipe
-from twinvec.train.recipe_file import recipe_as_toml
 from twinvec.train.run import USUAL, RunOptions, run_recipe
+from twinvec.train.run_folder import check_model_target
 
 __all__ = ["SeedStarted", "SeedsFinished", "Spread", "run_seeds"]
 
@@ -68,26 +71,27 @@ def run_seeds(
     recipe: Recipe, target: Path, n_seeds: int, options: RunOptions = USUAL
 ) -> Iterator[Event | SeedStarted | SeedsFinished]:
     """Train ``n_seeds`` times, with the recipe's seed and those after it."""
-    if recipe.dev is None and not recipe.test:
-        raise InputError("Several seeds need a score to compare them by.", hint="Name dev or test data.")
-    if is_taken(target) and not options.force:
-        raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
+    if recipe.dev is None:
+        raise InputError("Several seeds need a score to choose the best by.", hint="Name dev data.")
+    processes = find_processes(options.device)
+    processes.first(lambda: check_model_target(target, force=options.force))
     first = recipe.training.seed
     folders = {
         seed: target.with_name(f"{target.name}.seeds") / f"seed-{seed}" for seed in range(first, first + n_seeds)
     }
     for seed, folder in folders.items():
         own = replace(recipe, training=replace(recipe.training, seed=seed))
-        is_done = _is_trained(folder, own)
+        is_done = processes.first(partial(_is_trained, folder, own))
         yield SeedStarted(seed, is_done)
         if not is_done:
             yield from run_recipe(own, folder, options)
-    yield _gather(target, folders, options)
+    yield processes.first(lambda: _gather(target, folders, options))
 
 
 def _is_trained(folder: Path, recipe: Recipe) -> bool:
-    path = folder / "training/recipe.toml"
-    return path.is_file() and path.read_text(encoding="utf-8") == recipe_as_toml(recipe)
+    """Whether the model of this very recipe, with these very data, is there."""
+    path = folder / "training/identity.json"
+    return path.is_file() and read_json(path) == read_material(recipe).identity
 
 
 def _gather(target: Path, folders: dict[int, Path], options: RunOptions) -> SeedsFinished:
@@ -104,8 +108,8 @@ def _gather(target: Path, folders: dict[int, Path], options: RunOptions) -> Seed
         shutil.copytree(folders[best], place, dirs_exist_ok=True)
         rows = [{"data": each.data, "protocol": each.protocol, "values": list(each.values)} for each in spreads]
         write_json(place / "training/seeds.json", {"seeds": list(folders), "best_seed": best, "scores": rows})
-        with (place / "README.md").open("a", encoding="utf-8") as card:
-            card.write(_section(spreads, tuple(folders), best))
+        card = (place / "README.md").read_text(encoding="utf-8").replace(folders[best].name, target.name)
+        (place / "README.md").write_text(card + _section(spreads, tuple(folders), best), encoding="utf-8")
     return SeedsFinished(target, tuple(folders), best, spreads)
 
 

@@ -8,14 +8,19 @@ from typing import Literal, get_args
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.train.sampling import Mixing
 
-__all__ = ["TrainSettings", "learning_rate"]
+__all__ = ["TrainSettings", "check_count", "learning_rate"]
 
 TrainPrecision = Literal["float32", "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainSettings:
-    """Settings of a training run. Reimers & Gurevych (2019), section 3.1."""
+    """Settings of a training run. Reimers & Gurevych (2019), section 3.1.
+
+    ``batch_size`` counts the examples of all processes together; ``warmup`` is a share of the steps; a
+    ``max_grad_norm`` of 0 cuts no gradient; ``dropout`` replaces all rates of the model; ``cached_texts`` are encoded
+    at once, and larger batches take two passes.
+    """
 
     epochs: int = 1
     batch_size: int = 16
@@ -33,12 +38,12 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "accumulation", "max_steps", "cached_texts"):
-            _check_count(name, getattr(self, name), optional=name in ("max_steps", "cached_texts"))
+            check_count(name, getattr(self, name), optional=name in ("max_steps", "cached_texts"))
         for name, low, high in (
             ("learning_rate", 0.0, 1.0),
             ("warmup", 0.0, 1.0),
             ("weight_decay", 0.0, 1.0),
-            ("max_grad_norm", 0.0, float("inf")),
+            ("max_grad_norm", 0.0, 1e6),
             ("dropout", 0.0, 0.9),
         ):
             _check_number(name, getattr(self, name), low=low, high=high)
@@ -49,7 +54,8 @@ class TrainSettings:
             raise InputError(f"seed must be a whole number from 0, got {self.seed!r}.")
 
 
-def _check_count(name: str, value: object, *, optional: bool) -> None:
+def check_count(name: str, value: object, *, optional: bool) -> None:
+    """Refuse what is not a whole number from 1."""
     if optional and value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from twinvec.errors import InputError
 from twinvec.tables import new_file
 
 __all__ = ["StepLog", "read_log"]
@@ -29,9 +30,13 @@ class StepLog:
 
     def add(self, row: Mapping[str, object]) -> None:
         """Write one row; it must have a ``step``."""
-        if self._file is not None:
+        if self._file is None:
+            return
+        try:
             self._file.write(_line(row))
             self._file.flush()
+        except OSError as error:
+            raise InputError(f"Cannot write {self._file.name}: {error.strerror or error}.") from error
 
     def close(self) -> None:
         """Close the file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from twinvec.examples import Examples
 from twinvec.train.objectives import compare
 from twinvec.train.sampling import SampledSet
+from twinvec.train.teaching import joined_vectors
 from twinvec.train.tokens import TokenTable
 from twinvec.types import Ids, Vectors
 
@@ -22,14 +24,15 @@ GROUPED_KINDS = ("labelled_pairs", "scored_pairs", "marked_pairs", "triplets")  
 
 @dataclass(frozen=True)
 class Task:
-    """Examples, their tokens and their objective; ``teacher`` is ``(texts, teacher width)``, of each different text."""
+    """Examples, their tokens and their objective; ``teachers`` are ``(texts, width)`` each, of every different text."""
 
     examples: Examples
     tokens: TokenTable
     objective: nn.Module
     share: float = 1.0
-    teacher: Vectors | None = None
+    teachers: tuple[Vectors, ...] = ()
 
+    @cached_property
     def sampled(self) -> SampledSet:
         """What sampling needs to know."""
         lengths = self.tokens.lengths
@@ -50,15 +53,15 @@ class Task:
 
     def loss(self, vectors: Tensor, rows: Ids, texts: tuple[Ids, dict[str, Ids]]) -> Tensor:
         """The objective of some rows; ``vectors`` are those of their different texts."""
-        different, places = texts
+        _, places = texts
         index = {role: torch.from_numpy(each).to(vectors.device) for role, each in places.items()}
         by_role = {role: vectors[each] for role, each in index.items()}
-        return compare(self.objective, by_role, target=self._target(rows, different, vectors.device), ids=index)
+        return compare(self.objective, by_role, target=self._target(rows, vectors.device), ids=index)
 
-    def _target(self, rows: Ids, different: Ids, device: Any) -> Tensor | None:  # noqa: ANN401 - a torch device
-        if self.teacher is not None:
+    def _target(self, rows: Ids, device: Any) -> Tensor | None:  # noqa: ANN401 - a torch device
+        if self.teachers:
             own = self.examples.places["text"][rows]
-            return torch.from_numpy(np.array(self.teacher[own], dtype=np.float32)).to(device)
+            return torch.from_numpy(joined_vectors([each[own] for each in self.teachers])).to(device)
         if self.examples.targets is None:
             return None
         return torch.from_numpy(self.examples.targets[rows]).to(device)

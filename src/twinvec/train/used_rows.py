@@ -21,12 +21,12 @@ class UsedRows(nn.Module):  # type: ignore[misc] # torch is not typed here
     def __init__(self, whole: nn.Embedding, used: Ids) -> None:
         super().__init__()
         self._whole = [whole]  # in a list, so that it is neither trained nor saved
-        self._used = torch.from_numpy(used).to(whole.weight.device)
+        self.register_buffer("_used", torch.from_numpy(used).to(whole.weight.device), persistent=False)
         self.weight = nn.Parameter(whole.weight.detach()[self._used].clone())
         # An id that was not announced finds no row, and fails loudly.
         places = torch.full((len(whole.weight),), len(used), device=whole.weight.device)
         places[self._used] = torch.arange(len(used), device=whole.weight.device)
-        self._places = places
+        self.register_buffer("_places", places, persistent=False)
         padding = whole.padding_idx
         is_there = padding is not None and int(places[padding]) < len(used)
         self._padding = int(places[padding]) if is_there else None

@@ -67,8 +67,10 @@ def copies(anchor_ids: Tensor, positive_ids: Tensor, negative_ids: Tensor | None
     candidate_ids = positive_ids if negative_ids is None else torch.cat([positive_ids, negative_ids.flatten()])
     is_same_anchor = anchor_ids[:, None] == anchor_ids
     is_positive_of_row = positive_ids[:, None] == candidate_ids
-    # torch multiplies no bool matrices; here the product counts rows, of which one is enough
-    is_known_positive = is_same_anchor.float() @ is_positive_of_row.float() > 0
+    is_known_positive = is_positive_of_row
+    if is_same_anchor.sum() > len(anchor_ids):  # an anchor that comes twice: the product is cubic, and seldom needed
+        # torch multiplies no bool matrices; here the product counts rows, of which one is enough
+        is_known_positive = is_same_anchor.float() @ is_positive_of_row.float() > 0
     is_right = is_known_positive | (anchor_ids[:, None] == candidate_ids)
     return is_right & ~_own(is_right)
 
