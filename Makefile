@@ -4,6 +4,7 @@
 # make fix    format and repair what can be repaired
 # make docs   write again the pages that are made from the code and from benchmark results
 # make bench  ours beside the rivals, in an environment of its own
+# make bench-train  training beside sentence-transformers' trainer; needs TWINVEC_DATA and BACKBONE=<folder>
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -11,7 +12,7 @@ BENCH_VENV ?= .venv-bench
 MODEL ?= .models/minilm
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check lint fix docs bench clean
+.PHONY: run test check lint fix docs bench bench-train clean
 
 run: $(VENV)/.core $(MODEL)
 	$(VENV)/bin/twinvec demo --model $(MODEL)
@@ -38,6 +39,10 @@ bench: $(BENCH_VENV)/.ready $(MODEL)
 	$(BENCH_VENV)/bin/python benchmarks/encode.py --model $(MODEL)
 	$(BENCH_VENV)/bin/python benchmarks/start.py --model $(MODEL)
 
+bench-train: $(VENV)/.dev
+	$(PIP) datasets
+	$(VENV)/bin/python benchmarks/train.py --model $(BACKBONE)
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -46,7 +51,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) torch -e '.[fast,tables,train]' -r requirements-dev.txt
+	$(PIP) torch -e '.[eval,fast,tables,train]' -r requirements-dev.txt
 	touch $@ $(VENV)/.core
 
 $(BENCH_VENV)/.ready: pyproject.toml constraints-bench.txt

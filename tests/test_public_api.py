@@ -26,6 +26,8 @@ LEVELS = [
     ("encoder",),
     ("loading",),
     ("search", "train"),
+    ("evaluate",),
+    ("report",),
     ("__init__",),
     ("cli",),
 ]

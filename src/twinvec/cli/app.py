@@ -5,10 +5,13 @@ from __future__ import annotations
 import click
 
 from twinvec.cli.bench import bench
+from twinvec.cli.compare import compare
 from twinvec.cli.data import data
+from twinvec.cli.data_get import get
 from twinvec.cli.demo import demo
 from twinvec.cli.distil import distil
 from twinvec.cli.embed import embed
+from twinvec.cli.evaluate import evaluate
 from twinvec.cli.group import CleanErrors, show_version
 from twinvec.cli.inspect import inspect
 from twinvec.cli.pairs import pairs
@@ -34,5 +37,6 @@ def main() -> None:
     """
 
 
-for command in (demo, embed, similarity, pairs, inspect, bench, data, train, distil):
+for command in (demo, embed, similarity, pairs, inspect, bench, data, train, distil, evaluate, compare):
     main.add_command(command)
+data.add_command(get)

@@ -96,8 +96,8 @@ def score_of(value: object, source: DataSource, *, where: str) -> float:
 def range_hint(*scores: float) -> str:
     """How to say the range of the scores, with one that holds these.
 
-    >>> range_hint(4.2)
-    'Say the range of the scores: --score-range 0 5 (dev files: --dev-score-range), or score_range = [0, 5] in a recipe.'
+    >>> range_hint(4.2)[:48]
+    'Say the range of the scores: --score-range 0 5 ('
     """
     fitting = (ends for ends in USUAL_RANGES if ends[0] <= min(scores) and max(scores) <= ends[1])
     low, high = next(fitting, ("LOW", "HIGH"))

@@ -1,0 +1,156 @@
+"""Vectors on disk by the content of their texts: a folder of small immutable files, whole or not there.
+
+Every addition is a file of its own, written under another name, synced and renamed. So a kill at any moment leaves a
+readable store, and any number of processes may add at once; what two of them add twice is stored twice and read once.
+A file whose length or head is wrong (a disk that lost its end) is dropped, and its texts are embedded again.
+
+A file is: magic, n, width, crc32 of the keys (little-endian, 20 bytes), n keys (sha256 of the text, 32 bytes each),
+then the vectors as float32, row by row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import struct
+import time
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinvec.errors import InputError
+from twinvec.files import sync_folder
+from twinvec.types import Array, Ids, Vectors
+
+__all__ = ["VectorStore", "text_key"]
+
+logger = logging.getLogger(__name__)
+
+MAGIC = b"twinvec1"
+HEAD = struct.Struct("<8sIII")
+KEY_BYTES = 32
+ENDING = ".vectors"
+LEFTOVER_AGE_S = 24 * 3600
+
+
+def text_key(text: str) -> bytes:
+    """What a text is stored under: the sha256 of its UTF-8 bytes."""
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()
+
+
+class VectorStore:
+    """Vectors by text, of one width. ``folder=None`` keeps them in memory only."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.width: int | None = None
+        self._blocks: list[Array] = []  # each (n, width); those of files are mapped, not read
+        self._starts: list[int] = []  # the row at which each block begins
+        self._rows: dict[bytes, int] = {}
+        self._n_rows = 0
+        if folder is not None and folder.is_dir():
+            for file in sorted(folder.glob(f"*{ENDING}")):
+                with suppress(FileNotFoundError):  # another process may just have removed a damaged one
+                    self._read(file)
+            _clear_leftovers(folder)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self, keys: Sequence[bytes]) -> Ids:
+        """The row of each key, ``(n,)``; -1 where it is not stored."""
+        return np.fromiter((self._rows.get(key, -1) for key in keys), dtype=np.int64, count=len(keys))
+
+    def vectors(self, rows: Ids) -> Vectors:
+        """The vectors of some rows, ``(n, width)``."""
+        found = np.empty((len(rows), self.width or 0), dtype=np.float32)
+        block_of = np.searchsorted(np.asarray(self._starts), rows, side="right") - 1
+        for block in np.unique(block_of):
+            here = block_of == block
+            found[here] = self._blocks[block][rows[here] - self._starts[block]]
+        return found
+
+    def add(self, keys: Sequence[bytes], vectors: Vectors) -> None:
+        """Keep vectors ``(n, width)`` under their keys. A disk that refuses them costs the cache, not the work."""
+        self._check_width(vectors.shape[1])
+        self._keep(keys, vectors)
+        if self.folder is None or not len(keys):
+            return
+        try:
+            self._write(b"".join(keys), vectors)
+        except OSError as error:
+            logger.warning("%s cannot be written (%s): vectors are not cached.", self.folder, error.strerror or error)
+            self.folder = None
+
+    def _keep(self, keys: Sequence[bytes], vectors: Array) -> None:
+        self._starts.append(self._n_rows)
+        self._blocks.append(vectors)
+        self._rows.update(zip(keys, range(self._n_rows, self._n_rows + len(keys)), strict=True))
+        self._n_rows += len(keys)
+
+    def _write(self, keys: bytes, vectors: Vectors) -> None:
+        assert self.folder is not None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        partial = self.folder / f".{uuid4().hex}.partial"
+        try:
+            with partial.open("wb") as file:
+                file.write(HEAD.pack(MAGIC, len(vectors), vectors.shape[1], zlib.crc32(keys)))
+                file.write(keys)
+                file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.rename(partial.with_name(f"{uuid4().hex}{ENDING}"))
+            sync_folder(self.folder)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _read(self, file: Path) -> None:
+        found = _read_block(file)
+        if found is None:
+            logger.warning("%s is damaged; it is removed, and its texts are embedded again.", file)
+            file.unlink(missing_ok=True)
+            return
+        keys, vectors = found
+        self._check_width(vectors.shape[1])
+        self._keep(keys, vectors)
+
+    def _check_width(self, width: int) -> None:
+        if self.width is not None and width != self.width:
+            raise InputError(
+                f"Vectors of width {width} came where those before had width {self.width}.",
+                hint="All vectors of a model must be equally wide."
+                + (f" If the model has changed, remove {self.folder}." if self.folder else ""),
+            )
+        self.width = width
+
+
+def _clear_leftovers(folder: Path) -> None:
+    """Remove what writers that were killed long ago have left."""
+    for file in folder.glob(".*.partial"):
+        with suppress(OSError):
+            if time.time() - file.stat().st_mtime > LEFTOVER_AGE_S:
+                file.unlink()
+
+
+def _read_block(file: Path) -> tuple[list[bytes], NDArray[np.float32]] | None:
+    """Keys and vectors ``(n, width)`` of a file; None if it is not whole. The vectors are mapped, not read."""
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        head = stream.read(HEAD.size)
+        if len(head) < HEAD.size:
+            return None
+        magic, n, width, checksum = HEAD.unpack(head)
+        start = HEAD.size + n * KEY_BYTES
+        if magic != MAGIC or size != start + n * width * 4 or not n * width:
+            return None
+        keys = stream.read(n * KEY_BYTES)
+    if zlib.crc32(keys) != checksum:
+        return None
+    vectors = np.memmap(file, dtype="<f4", mode="r", offset=start, shape=(n, width))
+    return [keys[i : i + KEY_BYTES] for i in range(0, len(keys), KEY_BYTES)], vectors

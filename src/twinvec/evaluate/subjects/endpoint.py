@@ -1,0 +1,102 @@
+"""An OpenAI-compatible server as a subject: ``POST <address>/embeddings``, in batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from twinvec.errors import InputError
+from twinvec.evaluate.subjects.answers import answered_vectors
+from twinvec.evaluate.subjects.posting import Retries, post
+from twinvec.evaluate.subjects.subject import checked_vectors
+from twinvec.types import Vectors
+
+__all__ = ["Endpoint", "EndpointSubject"]
+
+PROBE = "The quick brown fox jumps over the lazy dog, and nobody knows why."
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the server is, and how to ask it. ``key_variable`` names the environment variable of the API key."""
+
+    address: str
+    model: str
+    key_variable: str = KEY_VARIABLE
+    texts_per_request: int = 64
+    timeout_s: float = 60.0
+    n_retries: int = 4
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.address)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise InputError(f"{self.address!r} is no address of a server.", hint="Give one such as https://host/v1.")
+        if not self.model:
+            raise InputError(f"{self.address}: no model is named.", hint="Write https://host/v1#model-name.")
+        if self.texts_per_request < 1 or self.n_retries < 0 or self.timeout_s <= 0:
+            raise InputError(f"Texts per request and timeout must be above 0, retries at least 0; got {self}.")
+
+    @property
+    def url(self) -> str:
+        """Where requests go; an address that ends in /embeddings is taken as it is."""
+        base = self.address.rstrip("/")
+        return base if base.endswith("/embeddings") else f"{base}/embeddings"
+
+
+class EndpointSubject:
+    """A model behind an HTTP server."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.width: int | None = None
+        self._n_requests = 0
+
+    @property
+    def name(self) -> str:
+        """The model's name at its host."""
+        return f"{self.endpoint.model} at {urlsplit(self.endpoint.address).netloc}"
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of address, model, and the signs of one text's vector.
+
+        Asking once shows that the server is there, and tells a server whose model was exchanged under the same
+        name from the one whose vectors are cached.
+        """
+        signs = np.packbits(self.embed([PROBE])[0] > 0).tobytes().hex()
+        told = json.dumps([self.endpoint.url, self.endpoint.model, self.width, signs])
+        return "endpoint-" + hashlib.sha256(told.encode()).hexdigest()
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """How the server is asked, for reports."""
+        return asdict(self.endpoint)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of the texts, ``(len(texts), width)``."""
+        step = self.endpoint.texts_per_request
+        parts = [self._ask(list(texts[start : start + step])) for start in range(0, len(texts), step)]
+        return np.concatenate(parts) if parts else np.zeros((0, self.width or 0), dtype=np.float32)
+
+    def _ask(self, texts: list[str]) -> Vectors:
+        endpoint = self.endpoint
+        self._n_requests += 1
+        request = f"Request {self._n_requests} ({len(texts)} texts) to {endpoint.url}"
+        body = post(
+            endpoint.url,
+            {"input": texts, "model": endpoint.model, "encoding_format": "base64"},
+            key_variable=endpoint.key_variable,
+            retries=Retries(endpoint.n_retries, endpoint.timeout_s),
+            request=request,
+        )
+        found = answered_vectors(body, len(texts), request=request)
+        vectors = checked_vectors(found, len(texts), width=self.width, source=request)
+        self.width = int(vectors.shape[1])
+        return vectors

@@ -1,0 +1,109 @@
+"""Argument similarity under the protocols of SBERT's Table 3, on pairs with graded labels.
+
+The table used the AFS corpus (scores 0 to 5, three topics); the UKP aspect corpus (Reimers et al. 2019, 28 topics) has
+four labels, mapped by ``GRADES``: arguments on different topics or undecidable count as not similar. SBERT fine-tuned
+the encoder in each fold; here the vectors are frozen, and a ridge regression on ``[|u - v|, u * v]`` is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from twinvec.errors import InputError
+from twinvec.evaluate.outcome import Outcome
+from twinvec.evaluate.tasks.checks import check_columns, check_finite, numbered
+from twinvec.evaluate.tasks.embed import Embed, embed_once
+from twinvec.evaluate.tasks.features import pair_features
+from twinvec.evaluate.tasks.folds import plain_folds, splits_of
+from twinvec.evaluate.tasks.ridge import predict_by_ridge
+from twinvec.types import Array, Ids, Vectors
+from twinvec.vectors import similarity_pairwise
+
+__all__ = ["GRADES", "ArgumentTask", "run_argument"]
+
+GRADES = {"DTORCD": 0.0, "NS": 0.0, "SS": 1.0, "HS": 2.0}
+N_FOLDS = 10
+
+
+@dataclass(frozen=True)
+class ArgumentTask:
+    """Pairs of arguments, the topic of each pair, and how similar people found them."""
+
+    name: str
+    left: Sequence[str]
+    right: Sequence[str]
+    gold: Sequence[float]
+    topics: Sequence[str]
+
+    def __post_init__(self) -> None:
+        columns = {"left texts": self.left, "right texts": self.right, "grades": self.gold, "topics": self.topics}
+        check_columns(self.name, columns, at_least=2 * N_FOLDS)
+        check_finite(self.name, self.gold, what="grade")
+        for topic in sorted(set(self.topics)):
+            grades = {grade for grade, other in zip(self.gold, self.topics, strict=True) if other == topic}
+            if len(grades) < 2:
+                raise InputError(
+                    f"{self.name}: all pairs of the topic {topic!r} have one grade, so no correlation is defined.",
+                    hint="Leave the topic out.",
+                )
+        if len(set(self.topics)) < 3:
+            raise InputError(f"{self.name}: {len(set(self.topics))} topics; cross-topic needs 3.")
+
+
+class Groups(NamedTuple):
+    """The group of every pair, as its place among the names."""
+
+    places: Ids
+    names: tuple[str, ...]
+
+
+def run_argument(task: ArgumentTask, embed: Embed, *, seed: int = 0) -> list[Outcome]:
+    """Pearson and Spearman: cosine untrained, over all pairs and per topic; trained, 10-fold and cross-topic."""
+    left, right = embed_once(embed, task.left, task.right)
+    features, gold = pair_features(left, right), np.asarray(task.gold, dtype=np.float64)
+    places, topics = numbered(task.topics)
+    by_topic = Groups(np.array(places), topics)
+    by_fold = Groups(plain_folds(len(gold), N_FOLDS, seed=seed), tuple(f"fold {n + 1}" for n in range(N_FOLDS)))
+    cosine, trained = similarity_pairwise(left, right), "ridge on [|u-v|, u*v]"
+    return [
+        *_outcomes(task, "cosine, untrained, all pairs together", predicted=cosine, groups=None),
+        *_outcomes(task, "cosine, untrained, mean of the topics", predicted=cosine, groups=by_topic),
+        *(
+            outcome
+            for protocol, groups in (
+                ("10-fold, mean of the folds", by_fold),
+                ("cross-topic, mean of the topics", by_topic),
+            )
+            for outcome in _outcomes(
+                task, f"{trained}, {protocol}", predicted=_held_out(features, gold, groups.places), groups=groups
+            )
+        ),
+    ]
+
+
+def _held_out(features: Vectors, gold: Array, groups: Ids) -> Array:
+    """The score of every pair by a model of the other groups; its penalty is chosen by leaving out each of them."""
+    predicted = np.empty(len(gold))
+    for train, test in splits_of(groups):
+        predicted[test] = predict_by_ridge(features[train], gold[train], groups=groups[train], test=features[test])
+    return predicted
+
+
+def _outcomes(task: ArgumentTask, protocol: str, *, predicted: Array, groups: Groups | None) -> list[Outcome]:
+    return [
+        Outcome(
+            task=task.name,
+            protocol=f"{statistic.capitalize()} x 100, {protocol}",
+            statistic=statistic,
+            predicted=predicted,
+            gold=np.asarray(task.gold, dtype=np.float64),
+            groups=groups.places if groups else None,
+            group_names=groups.names if groups else (),
+            aggregation="mean" if groups else "all",
+        )
+        for statistic in ("pearson", "spearman")
+    ]

@@ -1,0 +1,279 @@
+"""Anything can be judged: models, servers, commands, files; and what goes wrong is said by its name."""
+
+import base64
+import json
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from servers import reply, serving
+from twinvec.errors import InputError, ModelNotFoundError
+from twinvec.evaluate.subjects import (
+    CommandSubject,
+    Endpoint,
+    EndpointSubject,
+    ModelSubject,
+    StoredSubject,
+    SubjectChoice,
+    open_subject,
+    posting,
+)
+
+TEXTS = ["the cat", "a dog sleeps", "the cat sits on the mat"]
+
+
+def vector_of(text, width=3):
+    return [float(len(text)), float(text.count(" ")), *[-1.0] * (width - 2)]
+
+
+class Server:
+    """Speaks /v1/embeddings, well or badly. ``seen`` keeps the requests."""
+
+    def __init__(self, *, form="base64", width=3, faults=()):
+        self.form, self.width, self.faults, self.seen = form, width, list(faults), []
+
+    def __call__(self, handler, body):
+        asked = json.loads(body)
+        self.seen.append((handler.path, dict(handler.headers), asked))
+        if self.faults:
+            fault = self.faults.pop(0)
+            return fault(handler, asked)
+        reply(handler, 200, self.answer(asked["input"]))
+
+    def answer(self, texts):
+        rows = [vector_of(text, self.width) for text in texts]
+        if self.form == "base64":
+            rows = [base64.b64encode(np.array(row, dtype="<f4").tobytes()).decode() for row in rows]
+        items = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
+        return json.dumps({"object": "list", "data": items[::-1], "model": "m"}).encode()
+
+
+def endpoint(address, **settings):
+    return EndpointSubject(Endpoint(f"{address}/v1", "tiny", **settings))
+
+
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch):
+    monkeypatch.setattr(posting.Retries.__init__, "__defaults__", (0.01,))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("form", ["base64", "float"])
+def test_an_endpoint_gives_vectors_in_the_order_of_the_texts(form):
+    server = Server(form=form)
+    with serving(server) as address:
+        subject = endpoint(address, texts_per_request=2)
+        vectors = subject.embed(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == [vector_of(text) for text in TEXTS]
+    assert [len(asked["input"]) for _, _, asked in server.seen] == [2, 1]
+    assert server.seen[0][0] == "/v1/embeddings"
+    assert server.seen[0][2]["model"] == "tiny"
+    assert subject.width == 3
+
+
+def test_the_key_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "secret-key")
+    server = Server()
+    with serving(server) as address:
+        endpoint(address, key_variable="MY_KEY").embed(["a"])
+        endpoint(address, key_variable="NO_KEY").embed(["a"])
+    assert server.seen[0][1]["Authorization"] == "Bearer secret-key"
+    assert "Authorization" not in server.seen[1][1]
+
+
+def test_an_exchanged_model_under_the_same_name_has_another_identity():
+    with serving(Server()) as address:
+        first = endpoint(address)
+        same = endpoint(address)
+        assert first.identity == same.identity
+    changed = Server(width=5)
+    with serving(changed) as other:
+        assert endpoint(other).identity != first.identity
+
+
+def test_a_busy_server_is_asked_again_when_it_says():
+    def busy(handler, _):
+        reply(handler, 429, b'{"error": {"message": "slow down"}}', [("Retry-After", "0.05")])
+
+    def broken(handler, _):
+        reply(handler, 503, b"")
+
+    server = Server(faults=[busy, broken])
+    with serving(server) as address:
+        started = time.perf_counter()
+        assert len(endpoint(address).embed(["a"])) == 1
+        assert time.perf_counter() - started >= 0.05
+    assert len(server.seen) == 3
+
+
+def refuse(status, content=b""):
+    return lambda handler, _: reply(handler, status, content)
+
+
+def answer(content):
+    return lambda handler, _: reply(handler, 200, json.dumps(content).encode())
+
+
+BAD_ANSWERS = {
+    "status 500": ([refuse(500, b'{"error": {"message": "out of memory"}}')] * 3, r"status 500 \(out of memory\)"),
+    "not found": ([refuse(404)], "status 404.*Check the address and the name of the model"),
+    "no key": ([refuse(401)], "status 401.*Set OPENAI_API_KEY"),
+    "not JSON": ([refuse(200, b"<html>hello")], "the answer is not JSON: '<html>hello'"),
+    "no data": ([answer({"vectors": []})], "no list 'data'"),
+    "too few": ([answer({"data": [{"index": 0, "embedding": [1.0]}]})], "1 vectors came back for 2 texts"),
+    "indexes": ([answer({"data": [{"index": 0, "embedding": [1]}] * 2})], "indexes of the answer are not 0 to 1"),
+    "ragged": (
+        [answer({"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]})],
+        "different widths: 1, 2",
+    ),
+    "no numbers": ([answer({"data": [{"index": i, "embedding": "%%"} for i in (0, 1)]})], "vector 0 is neither"),
+    "NaN": ([answer({"data": [{"index": i, "embedding": [float("nan")]} for i in (0, 1)]})], "NaN or infinite"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ANSWERS)
+def test_bad_answers_name_the_request(case):
+    faults, message = BAD_ANSWERS[case]
+    with serving(Server(faults=faults)) as address, pytest.raises(InputError, match=message) as caught:
+        endpoint(address, n_retries=2).embed(["a", "b"])
+    assert str(caught.value).startswith(f"Request 1 (2 texts) to {address}/v1/embeddings")
+    assert "\n" not in str(caught.value)
+
+
+def test_another_width_names_the_request():
+    def wider(handler, asked):
+        reply(handler, 200, Server(width=4).answer(asked["input"]))
+
+    with serving(Server(faults=[wider])) as address:
+        subject = endpoint(address)
+        subject.embed(["a"])
+        with pytest.raises(InputError, match=r"Request 2 \(1 texts\).*gave vectors of width 3, but before of width 4"):
+            subject.embed(["b"])
+
+
+def test_a_server_that_does_not_answer_is_given_up():
+    def sleep(handler, _):
+        time.sleep(0.5)
+
+    message = r"failed in 2 tries: no answer within 0.1 s"
+    with serving(Server(faults=[sleep] * 2)) as address, pytest.raises(InputError, match=message):
+        endpoint(address, timeout_s=0.1, n_retries=1).embed(["a"])
+
+
+def test_no_server_at_all():
+    with serving(Server()) as address:
+        pass
+    with pytest.raises(InputError, match="no connection"):
+        endpoint(address, n_retries=0).embed(["a"])
+
+
+SCRIPT = """
+import json, sys
+for line in sys.stdin:
+    text = json.loads(line) if {as_json} else line.rstrip("\\n")
+    print(json.dumps([len(text), 1.5]))
+"""
+
+
+@pytest.mark.parametrize("lines", ["json", "plain"])
+def test_a_command_gives_vectors(tmp_path, lines):
+    script = tmp_path / "embed it.py"
+    script.write_text(SCRIPT.format(as_json=lines == "json"))
+    subject = CommandSubject(f"{sys.executable} '{script}'", lines=lines)
+    texts = ["a", "two\nlines", "ü"]
+    assert subject.embed(texts).tolist() == [[1, 1.5], [9, 1.5], [1, 1.5]]
+    assert subject.width == 2
+    before = subject.identity
+    script.write_text(SCRIPT.format(as_json=lines == "json") + "# changed")
+    assert subject.identity != before
+
+
+BAD_COMMANDS = {
+    "import sys; sys.exit('no model there')": r"ended with exit code 1. It said: no model there",
+    "print('loading')": "Line 1 of the output .* is no JSON array of numbers: 'loading'",
+    "print([1, 2])": "gave 1 vectors for 2 texts",
+    "print([1, 2]); print([1])": r"different widths: \[1, 2\]",
+    "import time; time.sleep(5)": "did not end within 0.3 s",
+}
+
+
+@pytest.mark.parametrize("code", BAD_COMMANDS)
+def test_a_bad_command_is_named(code):
+    timeout_s = 0.3 if "sleep" in code else None
+    subject = CommandSubject(f'{sys.executable} -S -c "{code}"', timeout_s=timeout_s)
+    with pytest.raises(InputError, match=BAD_COMMANDS[code]):
+        subject.embed(["a", "b"])
+
+
+@pytest.mark.parametrize(("command", "message"), [("no-such-program-here", "does not start"), ("'", "cannot be read")])
+def test_a_command_that_cannot_run(command, message):
+    with pytest.raises(InputError, match=message):
+        CommandSubject(command).embed(["a"])
+
+
+def test_vectors_of_a_file(tmp_path):
+    np.save(tmp_path / "v.npy", np.arange(6.0).reshape(3, 2))
+    (tmp_path / "t.txt").write_text("one\ntwo\none\n")
+    subject = StoredSubject(tmp_path / "v.npy", tmp_path / "t.txt")
+    assert subject.embed(["two", "one"]).tolist() == [[2, 3], [0, 1]]
+    assert subject.width == 2
+    with pytest.raises(InputError, match="lacks 1 of 2 texts, the first of them 'three'"):
+        subject.embed(["one", "three"])
+    (tmp_path / "t.txt").write_text("one\ntwo\n")
+    with pytest.raises(InputError, match=r"has 3 rows, but .* has 2 texts"):
+        StoredSubject(tmp_path / "v.npy", tmp_path / "t.txt")
+
+
+def test_a_model_is_loaded_only_when_a_text_needs_it(tiny_bert, encoder):
+    subject = ModelSubject(str(tiny_bert))
+    assert subject.identity.startswith("model-") and subject.width is None
+    assert np.array_equal(subject.embed(TEXTS), encoder.encode(TEXTS))
+    assert subject.width == encoder.width
+
+
+def test_identity_changes_with_files_and_settings(tiny_bert, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(tiny_bert, tmp_path / "model")
+    plain = ModelSubject(str(folder)).identity
+    assert plain == ModelSubject(str(tiny_bert)).identity
+    assert plain == ModelSubject(str(folder), {"threads": 1}).identity
+    others = [{"precision": "int8"}, {"truncate_dim": 8}, {"long": "chunk"}]
+    identities = {ModelSubject(str(folder), settings).identity for settings in others}
+    identities.add(ModelSubject(str(folder), prompt="query: ").identity)
+    (folder / "README.md").write_text("no matter")
+    assert ModelSubject(str(folder)).identity == plain
+    config = folder / "1_Pooling" / "config.json"
+    config.write_text(config.read_text().replace("mean_tokens", "cls_token"))
+    identities |= {plain, ModelSubject(str(folder)).identity}
+    assert len(identities) == 6
+
+
+def test_the_command_line_names_one_subject(tmp_path, tiny_bert):
+    assert open_subject(SubjectChoice(str(tiny_bert))).name == str(tiny_bert)
+    assert open_subject(SubjectChoice("https://host/v1#m")).endpoint == Endpoint("https://host/v1", "m")
+    chosen = SubjectChoice(endpoint="http://host:80/v1", endpoint_model="m", timeout_s=5)
+    assert open_subject(chosen).endpoint.url == "http://host:80/v1/embeddings"
+    assert isinstance(open_subject(SubjectChoice(command="cat")), CommandSubject)
+    with pytest.raises(ModelNotFoundError):
+        open_subject(SubjectChoice("./nowhere"))
+
+
+BAD_CHOICES = [
+    ({}, "Nothing to judge was given"),
+    ({"model": "a", "command": "b"}, "More than one thing to judge: a, b"),
+    ({"vectors": "v.npy"}, "--vectors needs --texts"),
+    ({"model": "a", "texts": "t"}, "--texts goes with --vectors"),
+    ({"endpoint": "host/v1", "endpoint_model": "m"}, "'host/v1' is no address of a server"),
+    ({"endpoint": "http://host/v1"}, "no model is named"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), BAD_CHOICES)
+def test_bad_choices(given, message):
+    with pytest.raises(InputError, match=message):
+        open_subject(SubjectChoice(**given))
