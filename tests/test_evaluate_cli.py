@@ -11,11 +11,10 @@ from click.testing import CliRunner
 
 from servers import reply, serving
 from tiny import WORDS
-from twinvec.cli import evaluate_options
+from twinvec.cli import evaluate_options, main
 from twinvec.cli.compare import compare
 from twinvec.cli.data_get import get
 from twinvec.cli.evaluate import evaluate
-from twinvec.cli.group import CleanErrors
 from twinvec.evaluate.suite import GROUPS, LOADERS, SuiteSettings, load_tasks, run_suite, task_names
 from twinvec.evaluate.tasks.classifiers import CLASSIFIERS
 from twinvec.evaluate.tasks.sts import StsTask
@@ -57,13 +56,6 @@ def run(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("TWINVEC_DATA", str(folder))
     monkeypatch.setenv("TWINVEC_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-
-    @click.group(cls=CleanErrors)
-    def main():
-        pass
-
-    for command in (evaluate, compare, get):
-        main.add_command(command)
     return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
 
 
@@ -213,12 +205,12 @@ def test_the_texts_of_all_sts_tasks_are_embedded_in_one_call(folder):
 
 
 def test_data_sets_are_listed_and_unknown_ones_refused(run, monkeypatch):
-    listed = run("get", "--list")
+    listed = run("data", "get", "--list")
     assert listed.exit_code == 0 and "snli" in listed.stdout and "not known" in listed.stdout
-    assert "Did you mean 'snli'" in run("get", "snlii").stderr
-    assert run("get").exit_code == 2
+    assert "Did you mean 'snli'" in run("data", "get", "snlii").stderr
+    assert run("data", "get").exit_code == 2
     monkeypatch.delenv("TWINVEC_DATA")
-    assert "No data folder was given" in run("get", "snli").stderr
+    assert "No data folder was given" in run("data", "get", "snli").stderr
 
 
 def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):
@@ -227,8 +219,8 @@ def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):
     with serving(lambda handler, _: reply(handler, 200, b"fine\t1\n")) as address:
         downloads = tuple(Download(f"{address}/{i}") for i in range(3))
         monkeypatch.setitem(SOURCES, "sst2", DataSet("sst2", "", "research", downloads, SOURCES["sst2"].read))
-        result = run("get", "sst2", "--data", tmp_path / "new")
+        result = run("data", "get", "sst2", "--data", tmp_path / "new")
         assert result.exit_code == 0, result.output
         assert "sst2: licence research." in result.stderr
-        assert "sst2: is there already." in run("get", "sst2", "--data", tmp_path / "new").stderr
+        assert "sst2: is there already." in run("data", "get", "sst2", "--data", tmp_path / "new").stderr
     assert (tmp_path / "new" / "transfer" / "sst2-test.tsv.gz").is_file()

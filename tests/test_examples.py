@@ -248,7 +248,7 @@ BAD_ROWS = {
     "score out of range": (
         {"text1": "A", "text2": "B", "score": 4.5},
         DataSource("-", "scored_pairs"),
-        r"line 3: the score 4.5 is not within 0 to 1. Say the range of the scores: --score-range 0 5 \(dev files: --dev-score-range\), or score_range",
+        r"line 3: the score 4.5 is not within 0 to 1. Say the range of the scores: --score-range 0 5 \(dev files: ",
     ),
     "endless score": (
         {"text1": "A", "text2": "B", "score": "inf"},

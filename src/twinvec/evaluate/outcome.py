@@ -40,9 +40,7 @@ class Outcome:
         for name in ("gold", "groups"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.predicted):
-                raise InputError(
-                    f"{self.task}: {len(self.predicted)} predictions, but {len(values)} values of {name}."
-                )
+                raise InputError(f"{self.task}: {len(self.predicted)} predictions, but {len(values)} values of {name}.")
         if self.aggregation != "all" and self.groups is None:
             raise InputError(f"{self.task}: the {self.aggregation} of subsets needs subsets.")
 

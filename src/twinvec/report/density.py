@@ -61,12 +61,13 @@ def density_plot(result: Result) -> str:
     if len(gold) < FEWEST_FOR_CELLS:
         marks = [_dot(x_scale(x), y_scale(y)) for x, y in zip(gold, predicted, strict=True)]
     else:
-        marks = [*_cells(columns, predicted, x_scale, y_scale), _median_line(columns, predicted, x_scale, y_scale)]
+        scales = {"x_scale": x_scale, "y_scale": y_scale}
+        marks = [*_cells(columns, predicted, **scales), _median_line(columns, predicted, **scales)]
     label = f"{result.task}: predicted against gold, {result.n:,} items"
     return figure(_frame(x_scale, y_scale) + "".join(marks), width=WIDTH, height=HEIGHT, label=label)
 
 
-def _cells(columns: Columns, predicted: Array, x_scale: Scale, y_scale: Scale) -> Iterator[str]:
+def _cells(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale: Scale) -> Iterator[str]:
     share = (predicted - y_scale.low) / (y_scale.high - y_scale.low)
     rows = np.minimum((share * N_ROWS).astype(np.int64), N_ROWS - 1)
     cells, counts = np.unique(np.stack([columns.places, rows], axis=1), axis=0, return_counts=True)
@@ -86,7 +87,7 @@ def _cells(columns: Columns, predicted: Array, x_scale: Scale, y_scale: Scale) -
         )
 
 
-def _median_line(columns: Columns, predicted: Array, x_scale: Scale, y_scale: Scale) -> str:
+def _median_line(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale: Scale) -> str:
     points = []
     for place, middle in enumerate(columns.middles):
         here = predicted[columns.places == place]

@@ -50,7 +50,7 @@ def _fetch(address: str, partial: Path, timeout_s: float) -> None:
             n_there = n_there if answer.status == http.client.PARTIAL_CONTENT else 0
             tag = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
             tag_file.write_text(tag, encoding="utf-8")
-            _copy(answer, partial, n_there, address)
+            _copy(answer, partial, n_there=n_there, address=address)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:  # all of it is there, or it is another file
@@ -65,7 +65,7 @@ def _fetch(address: str, partial: Path, timeout_s: float) -> None:
     return None
 
 
-def _copy(answer: Any, partial: Path, n_there: int, address: str) -> None:  # noqa: ANN401 - urlopen's own type is Any
+def _copy(answer: Any, partial: Path, *, n_there: int, address: str) -> None:  # noqa: ANN401 - urlopen's own type is Any
     told = answer.headers.get("Content-Length")
     total = n_there + int(told) if told else None
     n_done = n_there
