@@ -27,7 +27,7 @@ from twinvec.types import Similarity
 
 __all__ = ["GROUPS", "LOADERS", "SuiteSettings", "TaskRun", "evaluation_of", "load_tasks", "run_suite", "task_names"]
 
-CORPUS = "transfer/subj"  # the texts that probing tasks are made of
+CORPORA = ("transfer/mr", "transfer/subj")  # the texts that probing tasks are made of, short and long
 DOCUMENTS = "documents"  # the folder of documents in sections that triplets are made of
 COLUMNS = "left", "right", "texts", "others", "anchors", "positives", "negatives"  # of tasks, where texts stand
 
@@ -56,7 +56,8 @@ class TaskRun:
 
 
 def _probing(folder: str | Path, *, make: Callable[[Sequence[str]], TransferTask]) -> TransferTask:
-    return make(text_in(read_data(folder, CORPUS, columns=["text"]), "text"))
+    texts = [text for name in CORPORA for text in text_in(read_data(folder, name, columns=["text"]), "text")]
+    return make(list(dict.fromkeys(texts)))
 
 
 def _sections(folder: str | Path) -> Task:
