@@ -189,7 +189,30 @@ def test_a_command_gives_vectors(tmp_path, lines):
     assert subject.width == 2
     before = subject.identity
     script.write_text(SCRIPT.format(as_json=lines == "json") + "# changed")
-    assert subject.identity != before
+    assert CommandSubject(f"{sys.executable} '{script}'", lines=lines).identity != before
+
+
+def test_a_command_whose_model_changed_is_another_subject(tmp_path):
+    (tmp_path / "model.txt").write_text("1.0")
+    code = f"import sys; [print([float(open({str(tmp_path / 'model.txt')!r}).read()), 1.0]) for _ in sys.stdin]"
+    command = f'{sys.executable} -c "{code}"'
+    before = CommandSubject(command).identity
+    assert CommandSubject(command).identity == before
+    (tmp_path / "model.txt").write_text("2.0")
+    assert CommandSubject(command).identity != before
+
+
+def test_settings_of_our_engine_are_refused_for_what_it_does_not_run():
+    with pytest.raises(InputError, match="--precision can be set for models that Twinvec runs"):
+        open_subject(SubjectChoice(command="cat", settings={"precision": "int8", "threads": 2, "long": "warn"}))
+    open_subject(SubjectChoice(command="cat", settings={"precision": "float32", "threads": 2, "long": "warn"}))
+
+
+def test_several_arrays_in_one_file_are_refused(tmp_path):
+    np.savez(tmp_path / "vectors.npz", a=np.ones((1, 2)))
+    (tmp_path / "texts.txt").write_text("a\n")
+    with pytest.raises(InputError, match="holds several arrays"):
+        StoredSubject(tmp_path / "vectors.npz", tmp_path / "texts.txt")
 
 
 BAD_COMMANDS = {

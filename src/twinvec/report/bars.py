@@ -26,7 +26,7 @@ def score_bars(results: Sequence[Result], names: Sequence[str], *, label: str) -
     lows = [value for r in results for value in (r.low, r.value) if value is not None]
     shown = [_short(name, LONGEST_NAME) for name in names]
     longest = max(len(name) for name in shown)
-    scale = Scale(_start(lows), 100, 16 + longest * NAME_WIDTH, WIDTH - VALUES_WIDTH)
+    scale = Scale(_start(lows), 100, 32 + longest * NAME_WIDTH, WIDTH - VALUES_WIDTH)
     height = ROW_HEIGHT * len(results) + AXIS_HEIGHT
     rows = [
         _score_row(result, name, place * ROW_HEIGHT, scale=scale)

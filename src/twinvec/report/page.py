@@ -67,7 +67,8 @@ def _tiles(evaluation: Evaluation) -> str:
         if not values or (len(results) == 1 and results[0].task in told):
             continue
         told.update(result.task for result in results)
-        what = results[0].task if len(results) == 1 else f"mean of {len(values)} tasks"
+        names = ", ".join(result.task for result in results)
+        what = names if len(results) == 1 else f"mean of {names if len(results) < 5 else f'{len(values)} tasks'}"
         parts = [("number", f"{sum(values) / len(values):.2f}"), ("what", what), ("how", protocol)]
         tiles.append(element("div", *(element("p", escape(t), class_=c) for c, t in parts), class_="card tile"))
     return element("div", *tiles[:6], class_="tiles")

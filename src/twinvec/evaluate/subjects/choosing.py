@@ -10,7 +10,7 @@ from typing import Any
 from twinvec.errors import InputError
 from twinvec.evaluate.subjects.command import CommandSubject, LineFormat
 from twinvec.evaluate.subjects.endpoint import KEY_VARIABLE, Endpoint, EndpointSubject
-from twinvec.evaluate.subjects.model import ModelSubject
+from twinvec.evaluate.subjects.model import NOT_DECIDING, USUAL, ModelSubject
 from twinvec.evaluate.subjects.stored import StoredSubject
 from twinvec.evaluate.subjects.subject import Subject
 
@@ -56,14 +56,31 @@ def open_subject(choice: SubjectChoice) -> Subject:
     >>> open_subject(SubjectChoice("https://localhost:8080/v1#minilm")).name
     'minilm at localhost:8080'
     """
+    if choice.command or choice.vectors or choice.endpoint or _is_address(choice.model):
+        _refuse_settings(choice.settings)
     if choice.command:
         return CommandSubject(choice.command, lines=choice.lines)
     if choice.vectors and choice.texts:
         return StoredSubject(Path(choice.vectors), Path(choice.texts))
-    if choice.endpoint or (choice.model or "").startswith(("http://", "https://")):
+    if choice.endpoint or _is_address(choice.model):
         address, _, model = (choice.endpoint or choice.model or "").partition("#")
         named = choice.endpoint_model or model
         return EndpointSubject(Endpoint(address, named, choice.key_variable, timeout_s=choice.timeout_s))
     settings = dict(choice.settings)
     prompt, prompt_name = settings.pop("prompt", None), settings.pop("prompt_name", None)
     return ModelSubject(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name)
+
+
+def _is_address(model: str | None) -> bool:
+    return (model or "").startswith(("http://", "https://"))
+
+
+def _refuse_settings(settings: Mapping[str, Any]) -> None:
+    """Settings of our engine mean nothing to another one; forgotten in silence, they would falsify the report."""
+    given = [name for name, value in settings.items() if value not in (None, USUAL.get(name), False)]
+    named = [f"--{name.replace('_', '-')}" for name in given if name not in NOT_DECIDING]
+    if named:
+        raise InputError(
+            f"{', '.join(named)} can be set for models that Twinvec runs, not for a server, a program or a file.",
+            hint="Set it there, and leave it out here.",
+        )

@@ -11,6 +11,7 @@ import json
 import shlex
 import subprocess
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +25,8 @@ from twinvec.types import Vectors
 __all__ = ["CommandSubject", "LineFormat"]
 
 LineFormat = Literal["json", "plain"]
+
+PROBE = "The quick brown fox jumps over the lazy dog."
 
 
 class CommandSubject:
@@ -41,12 +44,15 @@ class CommandSubject:
         self._lines = lines
         self._timeout_s = timeout_s
 
-    @property
+    @cached_property
     def identity(self) -> str:
-        """Digest of the command, and of those of its words that are files: a changed script is another subject."""
+        """Digest of the command, of those of its words that are files, and of one vector that it gives now.
+
+        What else the program reads cannot be known; a model that changed behind it shows in the vector.
+        """
         files = [Path(word) for word in self._arguments if Path(word).is_file()]
-        told = json.dumps([self._arguments, self._lines, digest_files(files)])
-        return "command-" + hashlib.sha256(told.encode()).hexdigest()
+        told = json.dumps([self._arguments, self._lines, digest_files(files)]).encode()
+        return "command-" + hashlib.sha256(told + self.embed([PROBE]).tobytes()).hexdigest()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Vectors of the texts, ``(len(texts), width)``: one run of the command."""

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 from twinvec.encoder import Encoder
+from twinvec.engine.openvino_runtime import has_bfloat16
+from twinvec.errors import MissingExtraError
 from twinvec.files import digest_files
 from twinvec.hub import find_model
 from twinvec.loading import load
-from twinvec.model_folder import Dense, LayerNorm, read_model_folder
+from twinvec.model_folder import model_files
 from twinvec.types import Vectors
 
-__all__ = ["ModelSubject", "model_files"]
+__all__ = ["NOT_DECIDING", "USUAL", "ModelSubject"]
 
-DECIDING = ".json", ".txt", ".safetensors", ".bin", ".model"  # endings of files that vectors can depend on
+logger = logging.getLogger(__name__)
+
+ENGINE_PACKAGES = ("twinvec", "onnxruntime", "openvino", "tokenizers", "torch", "transformers")
 USUAL = {name: each.default for name, each in signature(load).parameters.items()}
 NOT_DECIDING = "threads", "offline", "trust_pickle"  # arguments of ``load`` that change no vector
 
@@ -42,6 +47,9 @@ class ModelSubject:
     ) -> None:
         self._model = model
         self._settings = dict(settings or {})
+        if self._settings.get("precision") == "bfloat16" and not _computes_bfloat16():
+            logger.warning("This machine computes bfloat16 in float32, so float32 is what is judged.")
+            self._settings["precision"] = "float32"
         self._prompts: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
         wanted = ("revision", "offline", "trust_pickle")
         self.folder = find_model(model, **{name: self._settings[name] for name in wanted if name in self._settings})
@@ -64,14 +72,14 @@ class ModelSubject:
 
     @cached_property
     def identity(self) -> str:
-        """Digest of the model's files, of how it is run and read out, and of Twinvec's version."""
+        """Digest of the model's files, of how it is run and read out, and of the versions that do it."""
         files = model_files(self.folder)
         parts = {
             "names": [str(file.relative_to(self.folder)) for file in files],
             "sizes": [file.stat().st_size for file in files],  # where one file ends and the next begins
             "content": digest_files(files),
             "settings": self.settings,
-            "twinvec": _own_version(),
+            "versions": _versions(),
         }
         return "model-" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -90,18 +98,17 @@ class ModelSubject:
         return load(self.folder, **{name: value for name, value in self._settings.items() if name != "revision"})
 
 
-def model_files(folder: Path) -> list[Path]:
-    """The files that a model's vectors can depend on: configs, tokenizer and weights, of all its modules."""
-    content = read_model_folder(folder)
-    places = [folder, content.backbone]
-    places += [module.folder for module in content.modules if isinstance(module, (Dense, LayerNorm))]
-    places += sorted(folder.glob("*_Pooling"))
-    found = {file for place in places for file in place.iterdir() if file.is_file() and file.suffix in DECIDING}
-    return sorted(found)
+def _versions() -> dict[str, str]:
+    """Versions of all that computes a vector."""
+    found = {}
+    for package in ENGINE_PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
-def _own_version() -> str:
+def _computes_bfloat16() -> bool:
     try:
-        return version("twinvec")
-    except PackageNotFoundError:
-        return "not installed"
+        return has_bfloat16()
+    except MissingExtraError:
+        return True  # loading will say what is missing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -28,8 +29,10 @@ class StoredSubject:
         rows = list(read_texts(str(texts)))
         try:
             loaded = np.load(vectors, allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
+        except (ValueError, EOFError, OSError, BadZipFile) as error:
             raise InputError(f"{vectors} is no .npy file of numbers: {error}.") from error
+        if not isinstance(loaded, np.ndarray):
+            raise InputError(f"{vectors} holds several arrays.", hint="Save the vectors alone, with numpy.save.")
         if loaded.ndim == 2 and len(loaded) != len(rows):
             raise InputError(
                 f"{vectors} has {len(loaded)} rows, but {texts} has {len(rows)} texts.",

@@ -20,6 +20,7 @@ from twinvec.evaluate.tasks.embed import Embed, embed_once
 from twinvec.evaluate.tasks.features import pair_features
 from twinvec.evaluate.tasks.folds import plain_folds, splits_of
 from twinvec.evaluate.tasks.ridge import predict_by_ridge
+from twinvec.evaluate.tasks.transfer import seed_shown
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import similarity_pairwise
 
@@ -75,7 +76,7 @@ def run_argument(task: ArgumentTask, embed: Embed, *, seed: int = 0) -> list[Out
         *(
             outcome
             for protocol, groups in (
-                ("10-fold, mean of the folds", by_fold),
+                (f"10-fold, mean of the folds{seed_shown(seed)}", by_fold),
                 ("cross-topic, mean of the topics", by_topic),
             )
             for outcome in _outcomes(

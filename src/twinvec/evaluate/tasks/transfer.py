@@ -66,14 +66,14 @@ class TransferTask:
 def run_transfer(
     task: TransferTask, embed: Embed, *, classifier: str = "logreg", n_folds: int = N_FOLDS, seed: int = 0
 ) -> list[Outcome]:
-    """Accuracy, as 1 or 0 for every test row in the order of the task; and F1 if the task has a positive label."""
+    """Accuracy over the test rows in the order of the task; and F1 if the task has a positive label."""
     check_choice("classifier", classifier, known=CLASSIFIERS)
     numbers, names = numbered(task.labels)
     data = Labelled(features_of(embed, task.texts, others=task.others), np.array(numbers))
     test, found = predict_labels(task, data, classifier=CLASSIFIERS[classifier], n_folds=n_folds, seed=seed)
-    gold, how = data.labels[test], _protocol(task, classifier, n_folds)
-    right = (found == gold).astype(np.float64)
-    outcomes = [Outcome(task=task.name, protocol=f"Accuracy x 100, {how}", statistic="mean", predicted=right)]
+    gold, how = data.labels[test], _protocol(task, classifier, n_folds) + seed_shown(seed)
+    # Labels, not right and wrong: so a comparison can tell whether two files are of the same rows.
+    outcomes = [Outcome(task.name, f"Accuracy x 100, {how}", "accuracy", found.astype(np.int64), gold.astype(np.int64))]
     if task.positive is not None:
         positive = names.index(task.positive)
         outcomes.append(
@@ -102,6 +102,15 @@ def predict_labels(
             data.rows(train), data.features[test], dev=None, n_folds=min(N_INNER_FOLDS, n_folds), seed=seed
         )
     return np.arange(len(data)), found
+
+
+def seed_shown(seed: int) -> str:
+    """The seed, where it is not the usual one.
+
+    >>> seed_shown(0), seed_shown(5)
+    ('', ', seed 5')
+    """
+    return f", seed {seed}" if seed else ""
 
 
 def _protocol(task: TransferTask, classifier: str, n_folds: int) -> str:
