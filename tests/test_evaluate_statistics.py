@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.evaluate.bootstrap import Interval, interval, interval_of, p_value_of
+from twinvec.evaluate.bootstrap import interval, interval_of, p_value_of
 from twinvec.evaluate.comparing import compare, compare_all
 from twinvec.evaluate.drawing import Resampling, distinct_rows, resample
 from twinvec.evaluate.outcome import Outcome
-from twinvec.evaluate.score import Score, Spread, score, spread
 from twinvec.evaluate.significance import holm, mcnemar, williams, williams_t
 from twinvec.evaluate.statistics import STATISTICS, group_values, value_of
 
@@ -412,23 +411,3 @@ def test_p_values_and_intervals_of_a_constant_difference():
     assert interval_of(one - other) == pytest.approx((25, 25))
     assert p_value_of(one - other) == pytest.approx(2 / 251)
     assert p_value_of(one - one) == 1
-
-
-def test_a_score_holds_the_number_its_interval_and_the_subsets():
-    parts = {"groups": np.repeat([0, 1], 50), "group_names": ("a", "b")}
-    predicted, gold = correlated(np.random.default_rng(0), 100, 0.7)
-    found = score(outcome_of("spearman", predicted, gold, **parts), QUICK)
-    assert (found.task, found.protocol, found.n, set(found.groups)) == ("task", "protocol", 100, {"a", "b"})
-    assert found.value == pytest.approx(100 * stats.spearmanr(predicted, gold).statistic)
-    assert found.low < found.value < found.high
-    assert Interval(found.low, found.high) == interval(outcome_of("spearman", predicted, gold), QUICK)
-
-
-def test_a_spread_is_that_of_a_sample_of_seeds():
-    scores = [Score("STSb", "Spearman", value, 0, 100, n=10) for value in (84.0, 85.0, 86.0)]
-    found = spread(scores)
-    assert (found.mean, found.deviation) == (85, 1)
-    with pytest.raises(InputError, match="one task and protocol, got 2"):
-        spread([*scores, replace(scores[0], task="SICK-R")])
-    with pytest.raises(InputError, match="STSb: a spread needs at least 2 seeds, got 1"):
-        Spread("STSb", "Spearman", (84.0,))

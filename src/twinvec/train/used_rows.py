@@ -1,7 +1,7 @@
 """An embedding table that holds only the rows that the training texts use.
 
 A row that no text uses has no gradient, and without weight decay AdamW leaves it as it was, to the bit. Leaving those
-rows out saves the optimizer most of its work: of BERT's 30,522 rows, 100,000 SNLI pairs use about a third.
+rows out saves the optimizer most of its work: of BERT's 30,522 rows, 99,890 SNLI pairs use 12,735.
 """
 
 from __future__ import annotations
