@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from twinvec.errors import InputError
-from twinvec.evaluate.cache import CachedEmbed, cache_folder
-from twinvec.evaluate.store import VectorStore, text_key
+from twinvec.evaluate.cache import CachedEmbed
+from twinvec.vector_store import VectorStore, cache_folder, text_key
 
 
 class Lengths:

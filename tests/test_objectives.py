@@ -138,7 +138,7 @@ def slow_contrastive(given, weights, margin=0.5, distance="cosine"):
 
 def slow_distillation(given, weights, loss="mse", similarity_weight=0.0):
     vectors, wanted = given["text"], given["target_vectors"]
-    seen = [[dot(row, v) for row in weights["projection.weight"]] for v in vectors] if weights else vectors
+    seen = [[dot(row, v) for row in weights["projections.0.weight"]] for v in vectors] if weights else vectors
     if loss == "mse":
         value = mean((a - b) ** 2 for u, v in zip(seen, wanted, strict=True) for a, b in zip(u, v, strict=True))
     else:
@@ -222,7 +222,7 @@ def make_batch(name, seed, *, n=3, width=4, n_negatives=1):
 
 
 def build(name, options, width, matryoshka=()):
-    sizes = {"n_labels": N_LABELS, "teacher_width": TEACHER_WIDTH}
+    sizes = {"n_labels": N_LABELS, "teacher_widths": [TEACHER_WIDTH]}
     return build_objective(name, width=width, options=options, matryoshka=matryoshka, **sizes).double()
 
 
@@ -324,7 +324,7 @@ PERFECT = {
 @pytest.mark.parametrize("matryoshka", [(), (4,)])
 @pytest.mark.parametrize("name", PERFECT)
 def test_a_perfect_batch_has_no_loss(name, matryoshka):
-    objective = build_objective(name, width=4, options={}, teacher_width=4, matryoshka=matryoshka)
+    objective = build_objective(name, width=4, options={}, teacher_widths=[4], matryoshka=matryoshka)
     assert PERFECT[name].loss(objective).item() == pytest.approx(0, abs=1e-6)
 
 
@@ -509,10 +509,23 @@ def test_the_full_width_is_always_trained_and_each_width_has_a_head_of_its_own()
 
 
 def test_a_teacher_of_the_same_width_needs_no_matrix():
-    assert list(DistillationObjective(4, 4).parameters()) == []
-    assert [tuple(each.shape) for each in DistillationObjective(4, 6).parameters()] == [(6, 4)]
+    assert list(DistillationObjective(4, [4]).parameters()) == []
+    assert [tuple(each.shape) for each in DistillationObjective(4, [4, 6]).parameters()] == [(6, 4)]
     objective = build("distillation", {}, TEACHER_WIDTH, matryoshka=[3])
     assert [len(list(each.parameters())) for each in objective.objectives] == [0, 1]
+
+
+def test_of_several_teachers_each_counts_alike():
+    objective = DistillationObjective(2, [2, 3], loss="cosine", similarity_weight=5.0)
+    generator = torch.Generator().manual_seed(0)
+    text, first, second = (torch.randn(4, width, generator=generator) for width in (2, 2, 3))
+    units = [each / each.norm(dim=1, keepdim=True) for each in (first, second)]
+    seen = text @ objective.projections[1].weight.T
+    apart = [1 - torch.cosine_similarity(*pair, dim=1).mean() for pair in ((text, first), (seen, second))]
+    cosines = torch.cosine_similarity(text[:, None], text[None], dim=-1)
+    wanted = sum(each @ each.T for each in units) / 2
+    expected = sum(apart) / 2 + 5 * ((cosines - wanted) ** 2).mean()
+    torch.testing.assert_close(objective(text, torch.cat(units, dim=1)), expected)
 
 
 BAD = [
@@ -537,12 +550,13 @@ BAD = [
     ("softmax", {"features": ["u", "u+v"]}, {"n_labels": 3}, r"Unknown name in features: 'u\+v'. Did you mean"),
     ("softmax", {"features": ["u", "u"]}, {"n_labels": 3}, "features must name each part once"),
     ("softmax", {}, {}, "n_labels must be a whole number of at least 2, got 0"),
-    ("distillation", {}, {}, "teacher_width must be a whole number of at least 1, got 0"),
-    ("distillation", {"loss": "mae"}, {"teacher_width": 4}, "Unknown loss 'mae'. Did you mean 'mse'"),
+    ("distillation", {}, {"teacher_widths": [0]}, "teacher_widths must be a whole number of at least 1, got 0"),
+    ("distillation", {}, {}, "needs the width of at least one teacher"),
+    ("distillation", {"loss": "mae"}, {"teacher_widths": [4]}, "Unknown loss 'mae'. Did you mean 'mse'"),
     (
         "distillation",
         {"similarity_weight": -1},
-        {"teacher_width": 4},
+        {"teacher_widths": [4]},
         "similarity_weight must be a number of at least 0",
     ),
     ("cosine", {}, {"matryoshka": (2, 2)}, r"one or more widths, each once, got \[2, 2\]"),

@@ -141,7 +141,7 @@ def test_contrastive(distance, metric, margin):
 
 def test_distillation():
     wanted = vectors(N, WIDTH, seed=1)
-    ours = DistillationObjective(WIDTH, WIDTH)
+    ours = DistillationObjective(WIDTH, [WIDTH])
     check_equal(lambda u: ours(u, wanted), losses.MSELoss(MODEL), [vectors(N, WIDTH)], wanted)
 
 
@@ -149,11 +149,11 @@ def test_distillation():
 def test_distillation_to_another_width(loss):
     """Their projection has a bias, ours none."""
     wanted = vectors(N, 5, seed=1)
-    ours = DistillationObjective(WIDTH, 5, loss)
+    ours = DistillationObjective(WIDTH, [5], loss)
     theirs = losses.EmbedDistillLoss(MODEL, distance_metric=loss, projection_dim=5)
-    theirs.projection.weight.data = ours.projection.weight.data.clone()
+    theirs.projection.weight.data = ours.projections[0].weight.data.clone()
     theirs.projection.bias.data.zero_()
-    matrices = [(ours.projection.weight, theirs.projection.weight)]
+    matrices = [(ours.projections[0].weight, theirs.projection.weight)]
     check_equal(lambda u: ours(u, wanted), theirs, [vectors(N, WIDTH)], wanted, parameters=matrices)
 
 

@@ -17,7 +17,7 @@ LEVELS = [
     ("errors", "types"),
     ("extras",),
     ("files", "vectors", "progress", "metrics"),
-    ("text",),
+    ("text", "vector_store"),
     ("hub", "model_folder", "tables"),
     ("examples",),
     ("model_saving",),

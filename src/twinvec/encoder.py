@@ -17,6 +17,7 @@ from twinvec.engine.batching import pad, plan_batches, plan_equal, plan_single
 from twinvec.engine.choose import Engine
 from twinvec.engine.settings import EngineSettings
 from twinvec.engine.streams import Streams
+from twinvec.engine.weights import is_packed, read_weights
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.model_folder import ModelFolder, Normalize
 from twinvec.model_saving import save_model
@@ -170,7 +171,10 @@ class Encoder:
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a folder that Twinvec and sentence-transformers load. It must not exist yet."""
-        save_model(replace(self.folder, truncate_dim=self.truncate_dim, max_tokens=self.max_tokens), Path(folder))
+        kept = replace(self.folder, truncate_dim=self.truncate_dim, max_tokens=self.max_tokens)
+        # Others do not know our int8 store, so it is not handed on.
+        weights = read_weights(kept.backbone) if is_packed(kept.backbone) else None
+        save_model(kept, Path(folder), weights=weights)
 
     def _vectors(
         self, texts: list[str], prefix: str, cut: LongTexts, *, progress: bool | None, n_before: int = 0

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors.numpy import save_file
+
 from twinvec.files import new_folder, write_json
 from twinvec.model_folder import POOLING_KEYS, Dense, LayerNorm, ModelFolder, Module, Pooling
+from twinvec.types import Array
 
 __all__ = ["module_path", "save_model", "write_model"]
 
@@ -33,10 +37,15 @@ WIDTH_KEYS = ("hidden_size", "dim", "d_model", "n_embd", "emb_dim")  # as the ar
 PREFIX = "sentence_transformers.models."
 
 
-def save_model(folder: ModelFolder, target: Path) -> None:
-    """Write ``folder`` anew at ``target``, whole or not at all. What is no sentence model stays none."""
+def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array] | None = None) -> None:
+    """Write ``folder`` anew at ``target``, whole or not at all. What is no sentence model stays none.
+
+    ``weights`` take the place of the folder's own files of weights.
+    """
     with new_folder(target) as place:
-        write_model(folder, place, files=(*BACKBONE_FILES, *WEIGHT_FILES))
+        write_model(folder, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
+        if weights:
+            save_file(dict(weights), place / "model.safetensors", metadata={"format": "pt"})
         if (folder.path / "README.md").is_file():
             shutil.copyfile(folder.path / "README.md", place / "README.md")
 

@@ -18,6 +18,7 @@ __all__ = [
     "Runtime",
     "RuntimeName",
     "Similarity",
+    "StoredPrecision",
     "TokenBatch",
     "Vectors",
 ]
@@ -27,6 +28,7 @@ Vectors: TypeAlias = NDArray[np.float32]
 Ids: TypeAlias = NDArray[np.int64]
 
 Precision = Literal["float32", "bfloat16", "int8"]
+StoredPrecision = Literal["float32", "int8"]
 OutputType = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 LongPolicy = Literal["warn", "error", "cut", "chunk"]

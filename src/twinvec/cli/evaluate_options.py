@@ -85,9 +85,10 @@ class SuiteChoice:
     def run(self, choice: SubjectChoice) -> Evaluation:
         """Judge, saying on standard error what is done."""
         from twinvec.errors import InputError
-        from twinvec.evaluate.cache import TEXTS_PER_CALL, CachedEmbed, cache_folder
+        from twinvec.evaluate.cache import TEXTS_PER_CALL, CachedEmbed
         from twinvec.evaluate.subjects import open_subject
         from twinvec.evaluate.suite import SuiteSettings, evaluation_of, load_tasks, run_suite, task_names
+        from twinvec.vector_store import cache_folder
 
         names = task_names(self.tasks)
         if self.data is None:

@@ -71,7 +71,7 @@ class TrainChoice:
             each.name: getattr(self, each.name) for each in fields(TrainSettings) if each.name != "mixing"
         }
         return Recipe(
-            model=ModelPart(self.start, self.pooling, self.max_tokens, self.trust_pickle),
+            model=ModelPart(self.start, self.pooling, self.max_tokens, trust_pickle=self.trust_pickle),
             data=(data,),
             training=TrainSettings(**settings),
             dev=None if self.dev is None else DevPart(self._judged(self.dev), self.every, self.patience),

@@ -10,7 +10,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from twinvec.engine.weights import weight_files
+from twinvec.engine.weights import is_packed, read_weights, weight_files
 from twinvec.errors import ModelFolderError, WeightsError
 from twinvec.extras import require
 from twinvec.model_folder import ModelFolder
@@ -35,13 +35,24 @@ def load_backbone(
             for name in dropout_rates(config.to_dict()):
                 setattr(config, name, dropout)
         with quiet(transformers.utils.logging):
-            backbone, report = transformers.AutoModel.from_pretrained(
-                folder.backbone, config=config, local_files_only=True, output_loading_info=True
-            )
+            backbone, missing = _load(transformers, folder.backbone, config)
     except (ValueError, OSError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise ModelFolderError(f"transformers cannot load {folder.backbone}: {error!s:.300}") from error
-    _check(backbone, report["missing_keys"], folder.backbone)
+    _check(backbone, missing, folder.backbone)
     return backbone.float()
+
+
+def _load(transformers: Any, folder: Path, config: Any) -> tuple[Any, Iterable[str]]:  # noqa: ANN401
+    """The model, and the names of parameters that the folder does not have."""
+    if not is_packed(folder):
+        backbone, report = transformers.AutoModel.from_pretrained(
+            folder, config=config, local_files_only=True, output_loading_info=True
+        )
+        return backbone, report["missing_keys"]
+    torch = require("torch", extra="train", feature="Training")
+    backbone = transformers.AutoModel.from_config(config)
+    weights = {name: torch.tensor(values) for name, values in read_weights(folder).items()}
+    return backbone, backbone.load_state_dict(weights, strict=False).missing_keys
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import json
 import mmap
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from twinvec.engine.config import Backbone
 from twinvec.engine.renames import canonical_name
 from twinvec.engine.shapes import expected_shapes
+from twinvec.engine.stored import SCALE, unpack_int8
 from twinvec.errors import WeightsError
 from twinvec.extras import require
 from twinvec.files import read_json
@@ -29,6 +31,7 @@ __all__ = [
     "backbone_weights",
     "check_array",
     "forget_pages",
+    "is_packed",
     "place_on_disk",
     "read_weights",
     "weight_files",
@@ -36,7 +39,7 @@ __all__ = [
 
 Weights = dict[str, Array]
 ReadWeights = Callable[[Path], Weights]
-DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "BF16": np.uint16, "I64": np.int64}
+DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "BF16": np.uint16, "I64": np.int64, "I8": np.int8}
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -47,6 +50,16 @@ def weight_files(folder: Path) -> list[Path]:
         if (folder / f"{name}.index.json").is_file():
             return _sharded(folder, folder / f"{name}.index.json")
     return []
+
+
+def is_packed(folder: Path) -> bool:
+    """Whether a folder's weights are stored as int8 with scales, which no other library knows."""
+    for file in weight_files(folder):
+        if file.suffix == ".safetensors" and file.is_file():
+            with suppress(SafetensorError), safe_open(file, framework="numpy") as tensors:
+                if any(name.endswith(SCALE) for name in tensors.keys()):  # noqa: SIM118 - no mapping
+                    return True
+    return False
 
 
 def _sharded(folder: Path, index: Path) -> list[Path]:
@@ -60,7 +73,7 @@ def _sharded(folder: Path, index: Path) -> list[Path]:
 
 
 def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
-    """All tensors of a folder by name; float16 and bfloat16 ones become float32 when first used."""
+    """All tensors of a folder by name; float16 and bfloat16 ones become float32 when first used, int8 ones at once."""
     files = weight_files(folder)
     if not files:
         raise WeightsError(
@@ -90,8 +103,9 @@ def _map_safetensors(file: Path) -> Weights:
         header = json.loads(handle.read(n_header))
     header.pop("__metadata__", None)
     data = np.memmap(file, dtype=np.uint8, mode="r")[8 + n_header :]
-    # A tensor of another type (a quantiser's integers, say) is none that an encoder reads.
-    return {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
+    # A tensor of another type (some quantiser's integers, say) is none that an encoder reads.
+    views = {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
+    return unpack_int8(views, source=file)
 
 
 def _view(data: Array, tensor: dict[str, Any]) -> Array:

@@ -4,36 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from twinvec.errors import InputError
-from twinvec.evaluate.store import VectorStore, text_key
 from twinvec.evaluate.subjects.subject import Subject, checked_vectors
 from twinvec.progress import Progress
 from twinvec.types import Vectors
+from twinvec.vector_store import VectorStore, text_key
 
-__all__ = ["CachedEmbed", "cache_folder"]
+__all__ = ["CachedEmbed"]
 
-CACHE_VARIABLE = "TWINVEC_CACHE"
 TEXTS_PER_CALL = 4096  # what a kill can cost; enough for the engine to sort by length
-
-
-def cache_folder() -> Path:
-    """Where vectors are cached: the folder named by TWINVEC_CACHE, or the one this system has for caches."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "twinvec" / "vectors"
 
 
 class CachedEmbed:

@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
+from safetensors.numpy import save_file
 from torch import Tensor, nn
 
 from twinvec.engine.batching import plan_batches
 from twinvec.engine.readout import readout_width
+from twinvec.engine.stored import pack_int8
 from twinvec.engine.torch_backbone import quiet
+from twinvec.engine.weights import read_weights
 from twinvec.files import read_json, write_json
 from twinvec.model_folder import ModelFolder
 from twinvec.model_saving import module_path, write_model
@@ -22,7 +25,7 @@ from twinvec.train.backbone import Backbone
 from twinvec.train.heads import make_head, write_head
 from twinvec.train.pooling import POOLERS
 from twinvec.train.used_rows import UsedRows
-from twinvec.types import Ids, Vectors
+from twinvec.types import Ids, StoredPrecision, Vectors
 
 __all__ = ["Network"]
 
@@ -82,7 +85,7 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
         finally:
             model.set_input_embeddings(part)
 
-    def write(self, place: Path) -> None:
+    def write(self, place: Path, *, stored: StoredPrecision = "float32") -> None:
         """Write the model into ``place``, an empty folder that exists."""
         with self.whole_table(), quiet(transformers.utils.logging):
             self.backbone.model.save_pretrained(place)
@@ -92,5 +95,9 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
         config.pop("torch_dtype", None)
         architecture = type(self.backbone.model).__name__
         write_json(place / "config.json", config | {"architectures": [architecture], "dtype": "float32"})
+        if stored == "int8":
+            weights = read_weights(place)
+            (place / "model.safetensors").unlink()
+            save_file(pack_int8(weights), place / "model.safetensors", metadata={"format": "pt"})
         for index, head in enumerate(self.heads, start=2):
             write_head(head, place / module_path(index, self.folder.modules[index - 1]))

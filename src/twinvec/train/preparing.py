@@ -23,6 +23,7 @@ from twinvec.train.processes import Processes
 from twinvec.train.randomness import HEADS, drawn_from
 from twinvec.train.recipe import DataPart, ModelPart, Recipe
 from twinvec.train.recipe_file import recipe_as_toml, with_bare_names
+from twinvec.train.shrinking import shrink_model
 from twinvec.train.task import Task
 from twinvec.train.teaching import teacher_vectors
 from twinvec.train.tokens import TokenTable, tokenize
@@ -73,7 +74,7 @@ def read_material(recipe: Recipe) -> Material:
 
 def prepare(recipe: Recipe, material: Material, *, work: Path, processes: Processes) -> Prepared:
     """Load the network and tokenize. What costs time to make (teachers' vectors) is kept in the folder ``work``."""
-    folder = material.folder
+    folder = _smaller(recipe.model, material.folder, work=work, processes=processes)
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     network = Network(folder, trust_pickle=recipe.model.trust_pickle, dropout=recipe.training.dropout)
     max_tokens = _max_tokens(recipe.model, folder, network)
@@ -81,7 +82,9 @@ def prepare(recipe: Recipe, material: Material, *, work: Path, processes: Proces
     tokens = partial(_tokens, tokenizer=tokenizer, max_tokens=max_tokens, is_said=processes.is_first)
     tasks = []
     for place, (part, examples) in enumerate(zip(recipe.data, material.data, strict=True)):
-        teachers = teacher_vectors(part.teachers, examples.texts, work=work, processes=processes)
+        teachers = teacher_vectors(
+            part.teachers, examples.texts, precision=part.teacher_precision, work=work, processes=processes
+        )
         with drawn_from(HEADS, recipe.training.seed, place):  # the weights that a head starts from
             objective = _objective(part, examples, network.width, teachers)
         tasks.append(Task(examples, tokens(examples), objective, part.share, teachers))
@@ -104,6 +107,22 @@ def start_folder(part: ModelPart) -> ModelFolder:
             )
         folder = replace(folder, modules=(Pooling((part.pooling,)), *folder.modules[1:]))
     return replace(folder, max_tokens=part.max_tokens or folder.max_tokens)
+
+
+def _smaller(part: ModelPart, folder: ModelFolder, *, work: Path, processes: Processes) -> ModelFolder:
+    """The part of the start model that the recipe keeps, written once into ``work``."""
+    if not part.is_smaller:
+        return folder
+    small = work / "start"
+    make = partial(shrink_model, folder, small, layers=part.layers, n_inner=part.feed_forward)
+
+    def make_once() -> None:
+        if not small.is_dir():
+            work.mkdir(parents=True, exist_ok=True)
+            make(trust_pickle=part.trust_pickle)
+
+    processes.first(make_once)
+    return start_folder(replace(part, start=str(small)))
 
 
 def _max_tokens(part: ModelPart, folder: ModelFolder, network: Network) -> int:
@@ -132,6 +151,6 @@ def _objective(part: DataPart, examples: Examples, width: int, teachers: Sequenc
         width=width,
         options=part.options,
         n_labels=len(examples.labels),
-        teacher_width=sum(each.shape[1] for each in teachers),
+        teacher_widths=[each.shape[1] for each in teachers],
         matryoshka=part.matryoshka,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.examples import DataSource
@@ -13,6 +13,7 @@ from twinvec.train.judging import JUDGED_KINDS
 from twinvec.train.objectives import OBJECTIVES, build_objective
 from twinvec.train.randomness import drawn_from
 from twinvec.train.settings import TrainSettings, check_count
+from twinvec.types import Precision, StoredPrecision
 
 __all__ = ["DataPart", "DevPart", "ModelPart", "Recipe"]
 
@@ -30,11 +31,18 @@ def listed(values: object, name: str) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """The model to start from. ``pooling`` and ``max_tokens`` are the model's own unless given."""
+    """The model to start from. ``pooling`` and ``max_tokens`` are the model's own unless given.
+
+    ``layers`` are the layers to keep, counted from 0, and ``feed_forward`` the neurons to keep in the feed-forward part
+    of each; without them, all. ``stored`` is how the weights of the result lie on the disk.
+    """
 
     start: str
     pooling: str | None = None
     max_tokens: int | None = None
+    layers: tuple[int, ...] = ()
+    feed_forward: int | None = None
+    stored: StoredPrecision = "float32"
     trust_pickle: bool = False
 
     def __post_init__(self) -> None:
@@ -42,11 +50,25 @@ class ModelPart:
             raise UnknownNameError("pooling", self.pooling, POOLING_MODES)
         if self.max_tokens is not None and (not isinstance(self.max_tokens, int) or self.max_tokens < 3):
             raise InputError(f"max_tokens must be a whole number from 3, got {self.max_tokens!r}.")
+        object.__setattr__(self, "layers", listed(self.layers, "layers"))
+        if not all(isinstance(layer, int) and not isinstance(layer, bool) for layer in self.layers):
+            raise InputError(f"layers must be whole numbers, got {list(self.layers)}.")
+        check_count("feed_forward", self.feed_forward, optional=True)
+        if self.stored not in get_args(StoredPrecision):
+            raise UnknownNameError("stored", self.stored, get_args(StoredPrecision))
+
+    @property
+    def is_smaller(self) -> bool:
+        """Whether only a part of the start model is trained."""
+        return bool(self.layers) or self.feed_forward is not None
 
 
 @dataclass(frozen=True, slots=True)
 class DataPart:
-    """A data set and its objective. ``teachers`` are the models to learn from, for distillation."""
+    """A data set and its objective.
+
+    ``teachers`` are the models to learn from, for distillation; they run in ``teacher_precision``.
+    """
 
     source: DataSource
     objective: str
@@ -54,16 +76,19 @@ class DataPart:
     matryoshka: tuple[int, ...] = ()
     share: float = 1.0
     teachers: tuple[str, ...] = ()
+    teacher_precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         for name in ("matryoshka", "teachers"):
             object.__setattr__(self, name, listed(getattr(self, name), name))
+        if self.teacher_precision not in get_args(Precision):
+            raise UnknownNameError("teacher_precision", self.teacher_precision, get_args(Precision))
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()}
         object.__setattr__(self, "options", options)
         with drawn_from(0):  # one is built only to hear what it says of its options
-            build_objective(self.objective, width=8, options=options, n_labels=3, teacher_width=8)
+            build_objective(self.objective, width=8, options=options, n_labels=3, teacher_widths=(8,))
         wanted = OBJECTIVES[self.objective].examples
         if self.source.kind != wanted:
             raise InputError(f"The objective {self.objective!r} reads {wanted}, not {self.source.kind}.")

@@ -235,7 +235,7 @@ class Run:
                 logger.warning("%s", error)
 
     def _write(self, place: Path, finished: Finished) -> None:
-        self.prepared.network.write(place)
+        self.prepared.network.write(place, stored=self.recipe.model.stored)
         more = place / "training"
         more.mkdir()
         (more / "recipe.toml").write_text(recipe_as_toml(with_whole_paths(self.recipe)), encoding="utf-8")

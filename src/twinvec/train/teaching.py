@@ -1,4 +1,8 @@
-"""What a teacher says of every text: its vectors, made once and kept on disk, so that a resumed run has them."""
+"""What teachers say of every text: their vectors, made once, and kept on disk by text.
+
+Vectors go to the same kind of store as those of evaluations, a few thousand at a time, so that a kill costs little and
+another run over some of the same texts, of another student or seed, embeds only what is new.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +20,24 @@ from twinvec.model_folder import model_files
 from twinvec.progress import Progress
 from twinvec.tables import write_vectors
 from twinvec.train.processes import Processes
-from twinvec.types import Vectors
+from twinvec.types import Precision, Vectors
+from twinvec.vector_store import VectorStore, cache_folder, text_key
 from twinvec.vectors import unit_rows
 
 __all__ = ["joined_vectors", "teacher_vectors"]
 
+TEXTS_PER_CALL = 4096  # what a kill can cost
+
 
 def teacher_vectors(
-    teachers: Sequence[str], texts: Sequence[str], *, work: Path, processes: Processes
+    teachers: Sequence[str], texts: Sequence[str], *, precision: Precision, work: Path, processes: Processes
 ) -> tuple[Vectors, ...]:
     """The vectors of all texts by each teacher, ``(texts, width)``, mapped from files in ``work``."""
-    paths = [work / f"teacher-{_name(teacher, texts)}.npy" for teacher in teachers]
-    for teacher, path in zip(teachers, paths, strict=True):
-        processes.first(partial(_make, teacher, texts, path))
+    paths = []
+    for teacher in teachers:
+        identity = _identity(teacher, precision)
+        paths.append(work / f"teacher-{_name(identity, texts)}.npy")
+        processes.first(partial(_make, teacher, precision, texts, store=cache_folder() / identity, path=paths[-1]))
     return tuple(np.load(path, mmap_mode="r") for path in paths)
 
 
@@ -43,24 +52,48 @@ def joined_vectors(parts: Sequence[Vectors]) -> Vectors:
     return np.concatenate([unit_rows(part) for part in parts], axis=1)
 
 
-def _make(teacher: str, texts: Sequence[str], path: Path) -> None:
+def _make(teacher: str, precision: Precision, texts: Sequence[str], *, store: Path, path: Path) -> None:
     if path.is_file():
         return
+    stored = VectorStore(store)
+    _embed_missing(stored, teacher, precision, texts)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with Progress(len(texts), f"vectors of {Path(teacher).name}") as bar:
-        write_vectors(_counted(texts, load(teacher, long="cut").encode_iter(texts), bar), path)
+    write_vectors(_stored_rows(stored, texts), path)
 
 
-def _counted(texts: Sequence[str], vectors: Iterator[Vectors], bar: Progress) -> Iterator[tuple[str, Vectors]]:
-    for row in zip(texts, vectors, strict=True):
-        bar.advance(1)
-        yield row
+def _embed_missing(stored: VectorStore, teacher: str, precision: Precision, texts: Sequence[str]) -> None:
+    """Embed and store the texts that the store lacks."""
+    known = stored.rows([text_key(text) for text in texts]) >= 0
+    missing = list(dict.fromkeys(text for text, is_known in zip(texts, known, strict=True) if not is_known))
+    if not missing:
+        return
+    encoder = load(teacher, precision=precision, long="cut")
+    with Progress(len(missing), f"vectors of {Path(teacher).name}") as bar:
+        for part in _blocks(missing):
+            stored.add([text_key(text) for text in part], encoder.encode(part, progress=False))
+            bar.advance(len(part))
 
 
-def _name(teacher: str, texts: Sequence[str]) -> str:
-    """What the vectors depend on, in short: the teacher's files and the texts."""
-    state = hashlib.sha256(digest_files(model_files(find_model(teacher))).encode())
+def _stored_rows(stored: VectorStore, texts: Sequence[str]) -> Iterator[tuple[str, Vectors]]:
+    for part in _blocks(texts):
+        rows = stored.rows([text_key(text) for text in part])
+        yield from zip(part, stored.vectors(rows), strict=True)
+
+
+def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), TEXTS_PER_CALL):
+        yield texts[start : start + TEXTS_PER_CALL]
+
+
+def _identity(teacher: str, precision: Precision) -> str:
+    """What a teacher's vectors depend on, as the name of a folder."""
+    digest = digest_files(model_files(find_model(teacher)))
+    return f"teacher-{hashlib.sha256(f'{digest} {precision}'.encode()).hexdigest()[:32]}"
+
+
+def _name(identity: str, texts: Sequence[str]) -> str:
+    """A name for one teacher's vectors of just these texts."""
+    state = hashlib.sha256(identity.encode())
     for text in texts:
-        data = text.encode()
-        state.update(len(data).to_bytes(8, "little") + data)
+        state.update(text_key(text))
     return state.hexdigest()[:16]

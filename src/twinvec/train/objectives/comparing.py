@@ -26,7 +26,7 @@ def compare(
     Args:
         objective: Any of ``OBJECTIVES``, or a ``Matryoshka`` of one.
         vectors: By role; ``(n, width)``, but ``(n, k, width)`` for the ``negative`` of ranked examples.
-        target: ``(n,)`` labels or scores, or the teacher's ``(n, teacher_width)``, where the examples have one.
+        target: ``(n,)`` labels or scores, or the teachers' ``(n, sum of widths)``, where the examples have one.
         ids: By role, ``(n,)`` or ``(n, k)``: equal ids are equal texts. With them, ranking leaves out the candidates
             that are no wrong answers (see ``copies``); without them, it takes all texts for different.
     """

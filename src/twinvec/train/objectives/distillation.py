@@ -6,12 +6,14 @@ Mori (2019, arXiv 1907.09682), with cosines where they have dot products normali
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from twinvec.errors import InputError
 from twinvec.train.objectives.checks import at_least_zero, one_of, whole
 from twinvec.train.objectives.distances import cosine_distance, cosine_matrix
 
@@ -24,27 +26,38 @@ VECTOR_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 class DistillationObjective(nn.Module):  # type: ignore[misc]
-    """How far vectors are from the teacher's, plus ``similarity_weight`` times how far their cosines are.
+    """How far vectors are from each teacher's, plus ``similarity_weight`` times how far their cosines are.
 
-    The first term is ``mse`` (mean over all numbers) or ``cosine`` (mean of ``1 - cosine``). Where the widths differ,
-    it sees the vectors through a learned matrix, which is not part of the trained model. The second term is the mean
-    squared difference of the two ``(n, n)`` cosine matrices of the batch; it needs no matrix at any width.
+    The first term is ``mse`` (mean over all numbers) or ``cosine`` (mean of ``1 - cosine``), and the mean over the
+    teachers. One of another width sees the vectors through a learned matrix, which is not part of the trained model.
+    The second term is the mean squared difference of two ``(n, n)`` matrices of cosines in the batch, ours and the mean
+    of the teachers'; it needs no matrix at any width.
     """
 
     examples: ClassVar[str] = "texts"
 
-    def __init__(self, width: int, teacher_width: int, loss: str = "mse", similarity_weight: float = 0.0) -> None:
+    def __init__(
+        self, width: int, teacher_widths: Sequence[int], loss: str = "mse", similarity_weight: float = 0.0
+    ) -> None:
         super().__init__()
         whole("width", width, least=1)
-        whole("teacher_width", teacher_width, least=1)
+        if not teacher_widths:
+            raise InputError("Distillation needs the width of at least one teacher.")
+        self.teacher_widths = [whole("teacher_widths", each, least=1) for each in teacher_widths]
         self.loss = one_of("loss", loss, VECTOR_LOSSES)
         self.similarity_weight = at_least_zero("similarity_weight", similarity_weight)
-        self.projection = nn.Identity() if width == teacher_width else nn.Linear(width, teacher_width, bias=False)
+        self.projections = nn.ModuleList(
+            nn.Identity() if each == width else nn.Linear(width, each, bias=False) for each in self.teacher_widths
+        )
 
     def forward(self, text: Tensor, target_vectors: Tensor) -> Tensor:
-        """The mean loss. ``text`` is ``(n, width)``, ``target_vectors`` is ``(n, teacher_width)``."""
-        loss = VECTOR_LOSSES[self.loss](self.projection(text), target_vectors)
+        """The mean loss. ``text`` is ``(n, width)``, ``target_vectors`` all teachers' side by side."""
+        compare = VECTOR_LOSSES[self.loss]
+        targets = target_vectors.split(self.teacher_widths, dim=-1)
+        losses = [compare(project(text), target) for project, target in zip(self.projections, targets, strict=True)]
+        loss = torch.stack(losses).mean()
         if self.similarity_weight:
+            # Rows of several teachers are unit rows side by side, so that their cosines are the mean of theirs.
             cosines, target_cosines = cosine_matrix(text, text), cosine_matrix(target_vectors, target_vectors)
             loss = loss + self.similarity_weight * F.mse_loss(cosines, target_cosines)
         return loss

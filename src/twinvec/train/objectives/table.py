@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import nn
 
@@ -38,7 +39,7 @@ class ObjectiveKind:
         """The kind of examples it reads: a key of ``EXAMPLE_KINDS``."""
         return str(self.objective.examples)
 
-    def build(self, sizes: Mapping[str, int], options: Mapping[str, object]) -> nn.Module:
+    def build(self, sizes: Mapping[str, Any], options: Mapping[str, object]) -> nn.Module:
         """Build it, with the sizes that it needs of those given, and its defaults for the options that are not."""
         for option in options:
             if not self.options:
@@ -62,7 +63,7 @@ OBJECTIVES: dict[str, ObjectiveKind] = {
         ObjectiveKind(
             "distillation",
             DistillationObjective,
-            sizes=("width", "teacher_width"),
+            sizes=("width", "teacher_widths"),
             options={"loss": "mse", "similarity_weight": 0.0},
         ),
     )
@@ -75,19 +76,19 @@ def build_objective(
     width: int,
     options: Mapping[str, object],
     n_labels: int = 0,
-    teacher_width: int = 0,
+    teacher_widths: Sequence[int] = (),
     matryoshka: Sequence[int] = (),
 ) -> nn.Module:
     """Build an objective for vectors of ``width``.
 
-    ``n_labels`` matters to ``softmax`` only, ``teacher_width`` to ``distillation`` only. ``matryoshka`` lists shorter
+    ``n_labels`` matters to ``softmax`` only, ``teacher_widths`` to ``distillation`` only. ``matryoshka`` lists shorter
     widths at which the vectors should be good too; the full width is always trained, listed or not, and all count
     alike. Parameters start from torch's random generator, those of the widest objective first.
     """
     if name not in OBJECTIVES:
         raise UnknownNameError("objective", name, OBJECTIVES)
     kind = OBJECTIVES[name]
-    sizes = {"width": width, "n_labels": n_labels, "teacher_width": teacher_width}
+    sizes = {"width": width, "n_labels": n_labels, "teacher_widths": teacher_widths}
     if not matryoshka:
         return kind.build(sizes, options)
     if max(check_widths(matryoshka)) > width:

@@ -14,6 +14,7 @@ import hashlib
 import logging
 import os
 import struct
+import sys
 import time
 import zlib
 from collections.abc import Sequence
@@ -28,7 +29,7 @@ from twinvec.errors import InputError
 from twinvec.files import sync_folder
 from twinvec.types import Array, Ids, Vectors
 
-__all__ = ["VectorStore", "text_key"]
+__all__ = ["VectorStore", "cache_folder", "text_key"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,22 @@ HEAD = struct.Struct("<8sIII")
 KEY_BYTES = 32
 ENDING = ".vectors"
 LEFTOVER_AGE_S = 24 * 3600
+CACHE_VARIABLE = "TWINVEC_CACHE"
+
+
+def cache_folder() -> Path:
+    """Where vectors are cached: the folder named by TWINVEC_CACHE, or the one this system has for caches."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    home = Path.home()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return base / "twinvec" / "vectors"
 
 
 def text_key(text: str) -> bytes:

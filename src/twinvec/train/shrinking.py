@@ -1,0 +1,93 @@
+"""A smaller model out of a larger one: some of its layers, and the weightiest part of their feed-forward neurons.
+
+What is kept is copied, so the small model starts near the large one, and learns faster than one from a random start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from twinvec.engine.config import Backbone, read_backbone
+from twinvec.engine.renames import canonical_name
+from twinvec.engine.weights import backbone_weights, read_weights
+from twinvec.errors import InputError
+from twinvec.files import new_folder, read_json, write_json
+from twinvec.model_folder import ModelFolder
+from twinvec.model_saving import write_model
+from twinvec.types import Array, Ids, Vectors
+
+__all__ = ["shrink_model"]
+
+FAMILIES = ("bert",)  # whose names and config keys are known here
+BLOCK = re.compile(r"^blocks\.(\d+)\.(.+)$")
+
+
+def shrink_model(
+    folder: ModelFolder, target: Path, *, layers: Sequence[int] = (), n_inner: int | None = None, trust_pickle: bool
+) -> None:
+    """Write a model of these ``layers`` (all, if none are named) with ``n_inner`` feed-forward neurons in each."""
+    backbone = read_backbone(folder.config)
+    if backbone.family not in FAMILIES:
+        raise InputError(
+            f"{folder.path} is of type {folder.config.get('model_type')!r}; only BERT models can be made smaller.",
+            hint="Leave out layers and feed_forward.",
+        )
+    kept = _checked_layers(layers, backbone)
+    n_kept = _checked_inner(n_inner, backbone)
+    stored = read_weights(folder.backbone, trust_pickle=trust_pickle)
+    weights = backbone_weights(stored, backbone, folder.backbone)
+    names = {canonical_name(name, backbone.family): name for name in stored}
+    neurons = {layer: _weightiest(weights, layer, n_kept) for layer in kept}
+    small = {}
+    for name, values in weights.items():
+        block = BLOCK.match(name)
+        if block is None:
+            small[names[name]] = values
+        elif int(block[1]) in neurons:
+            layer = int(block[1])
+            # the number of the layer is the first in the stored name too
+            renamed = re.sub(r"\d+", str(kept.index(layer)), names[name], count=1)
+            small[renamed] = _cut(block[2], values, neurons[layer])
+    with new_folder(target) as place:
+        write_model(folder, place)
+        save_file(small, place / "model.safetensors", metadata={"format": "pt"})
+        config = read_json(place / "config.json")
+        write_json(place / "config.json", config | {"num_hidden_layers": len(kept), "intermediate_size": n_kept})
+
+
+def _checked_layers(layers: Sequence[int], backbone: Backbone) -> list[int]:
+    if not layers:
+        return list(range(backbone.n_blocks))
+    wrong = [layer for layer in layers if not 0 <= layer < backbone.n_blocks]
+    if wrong or len(set(layers)) < len(layers):
+        raise InputError(
+            f"layers must be different numbers from 0 to {backbone.n_blocks - 1} for this model, got {list(layers)}."
+        )
+    return list(layers)
+
+
+def _checked_inner(n_inner: int | None, backbone: Backbone) -> int:
+    if n_inner is not None and n_inner > backbone.n_inner:
+        raise InputError(f"feed_forward is {n_inner}, but this model has only {backbone.n_inner} neurons there.")
+    return n_inner or backbone.n_inner
+
+
+def _weightiest(weights: Mapping[str, Vectors], layer: int, count: int) -> Ids:
+    """The places of the neurons with the largest weights, coming in times going out, ``(count,)``, in order."""
+    into, out_of = weights[f"blocks.{layer}.inner.weight"], weights[f"blocks.{layer}.outer.weight"]
+    weight = np.linalg.norm(into, axis=1) * np.linalg.norm(out_of, axis=0)
+    return np.sort(np.argsort(-weight, kind="stable")[:count])
+
+
+def _cut(name: str, values: Vectors, neurons: Ids) -> Array:
+    """A parameter of a layer with only these of its neurons."""
+    if name.startswith("inner."):
+        return np.ascontiguousarray(values[neurons])
+    if name == "outer.weight":
+        return np.ascontiguousarray(values[:, neurons])
+    return values
