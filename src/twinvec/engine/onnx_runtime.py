@@ -5,6 +5,7 @@ The session takes the weights as they lie in memory; streams share them.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def _give_weights(graph: Graph, options: Any) -> onnx.ModelProto:  # noqa: ANN40
     proto = onnx.ModelProto()
     proto.CopyFrom(graph.proto)
     kept: dict[str, Any] = {}
+    folders: set[Path] = set()
     for tensor in proto.graph.initializer:
         if tensor.name not in graph.weights:
             continue
@@ -85,6 +87,8 @@ def _give_weights(graph: Graph, options: Any) -> onnx.ModelProto:  # noqa: ANN40
             kept[tensor.name] = onnxruntime.OrtValue.ortvalue_from_numpy(array)
             continue
         set_place(tensor, place.file.name, place.offset, array.nbytes)
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(place.file.parent))
+        folders.add(place.file.parent)
+    for folder in folders:  # one, as all weights of a backbone lie in one folder
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     options.add_external_initializers(list(kept), list(kept.values()))
     return proto
