@@ -10,6 +10,15 @@ import pytest
 from tiny import FAMILIES, write_tiny_model
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_settings(tmp_path_factory):
+    """No test reads the user's cache of vectors or writes into it, or takes the user's model for the default."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TWINVEC_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("TWINVEC_MODEL", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def tiny_folders(tmp_path_factory):
     """One folder per architecture, with random weights; made without torch."""

@@ -185,12 +185,21 @@ def test_a_bad_call_is_refused_before_a_model_is_loaded(tmp_path, monkeypatch, l
 
 
 @pytest.mark.parametrize("arguments", [["embed", "-"], ["similarity", "A", "B"], ["pairs", "-"], ["bench"], ["demo"]])
-def test_without_a_model_the_error_says_how_to_give_one(monkeypatch, arguments):
-    monkeypatch.delenv("TWINVEC_MODEL", raising=False)
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert "No model given. Name one with -m" in result.stderr
-    assert "TWINVEC_MODEL" in result.stderr
+def test_without_a_model_commands_take_that_of_the_environment_and_then_our_own(monkeypatch, loads, arguments):
+    monkeypatch.setattr(demo_module, "gather_sentences", lambda n: ["One.", "Two.", "Three."])
+    for value, name in (("other", "other"), ("", "twinvec-mini"), (None, "twinvec-mini")):
+        loads.clear()
+        monkeypatch.delenv("TWINVEC_MODEL", raising=False)
+        if value is not None:
+            monkeypatch.setenv("TWINVEC_MODEL", value)
+        assert run(*arguments, stdin="a text\n").exit_code == 0
+        assert {call[0] for call in loads} == {name}
+
+
+def test_an_empty_name_is_no_model():
+    result = run("similarity", "-m", "", "A", "B")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "The name of the model is empty." in result.stderr
 
 
 def test_an_error_of_the_library_is_one_line_and_exit_code_one(monkeypatch):

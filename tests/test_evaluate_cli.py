@@ -157,9 +157,15 @@ def test_a_row_without_gold_is_named(run, tiny_bert, tmp_path):
     assert "sts12.tsv.gz, line 3: 'score' is empty." in result.stderr
 
 
-def test_nothing_to_judge(run):
-    result = run("evaluate")
-    assert result.exit_code == 1 and "Nothing to judge was given" in result.stderr
+def test_what_is_judged_if_nothing_is_named(run, tiny_bert, monkeypatch):
+    assert run("evaluate", "--tasks", "sts12").stdout.startswith("twinvec-mini\n")
+    monkeypatch.setenv("TWINVEC_MODEL", str(tiny_bert))
+    assert run("evaluate", "--tasks", "sts12").stdout.startswith(str(tiny_bert))
+    # what is named goes before the variable, and is not in its way
+    result = run("evaluate", "--tasks", "sts12", "--vectors", "none.npy")
+    assert result.exit_code == 1 and "--vectors needs --texts" in result.stderr
+    result = run("evaluate", "--tasks", "sts12", "--endpoint-model", "some")
+    assert result.exit_code == 1 and "--endpoint-model goes with --endpoint" in result.stderr
 
 
 def test_two_files_and_two_models_are_compared(run, tiny_bert, tiny_folders, tmp_path):

@@ -17,7 +17,7 @@ LEVELS = [
     ("errors", "types"),
     ("extras",),
     ("files", "vectors", "progress", "metrics"),
-    ("text", "vector_store"),
+    ("text", "vector_store", "shipped"),
     ("hub", "model_folder", "tables"),
     ("examples",),
     ("model_saving",),

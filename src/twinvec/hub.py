@@ -8,6 +8,7 @@ from pathlib import Path
 
 from twinvec.errors import ModelNotFoundError
 from twinvec.files import read_any_json
+from twinvec.shipped import shipped_folder
 
 __all__ = ["find_model"]
 
@@ -20,14 +21,19 @@ DEFAULT_OWNER = "sentence-transformers"
 def find_model(
     name: str | os.PathLike[str], *, revision: str | None = None, offline: bool = False, trust_pickle: bool = False
 ) -> Path:
-    """The folder of a model: a path, a cached hub model, or one fetched from the hub, tried in this order.
+    """The folder of a model: a path, one of the package's own, a cached hub model, or one fetched from the hub.
 
-    A bare name such as ``all-MiniLM-L6-v2`` means ``sentence-transformers/all-MiniLM-L6-v2``, as users know it.
+    They are tried in this order. On the hub, a bare name such as ``all-MiniLM-L6-v2`` means
+    ``sentence-transformers/all-MiniLM-L6-v2``, as users know it.
     """
+    text = str(name)
+    if not text:
+        raise ModelNotFoundError("The name of the model is empty.", hint="Give a folder or a name.")
     path = Path(name).expanduser()
     if path.is_dir():
         return path
-    text = str(name)
+    if shipped := shipped_folder(text):
+        return shipped
     if path.exists() or path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
         raise ModelNotFoundError(f"There is no model folder at {text!r}.", hint="Check the path.")
     repository = text if "/" in text else f"{DEFAULT_OWNER}/{text}"

@@ -12,6 +12,7 @@ from twinvec.engine.streams import Streams
 from twinvec.errors import InputError, ModelFolderError
 from twinvec.hub import find_model
 from twinvec.model_folder import ModelFolder, read_model_folder
+from twinvec.shipped import DEFAULT_MODEL
 from twinvec.text import Tokenizer, load_tokenizer
 from twinvec.types import Device, LongPolicy, Precision, RuntimeName
 
@@ -26,7 +27,7 @@ NO_SENTENCE_MODEL = (
 
 
 def load(
-    name_or_folder: str | os.PathLike[str],
+    name_or_folder: str | os.PathLike[str] = DEFAULT_MODEL,
     *,
     precision: Precision = "float32",
     threads: int | None = None,
@@ -39,7 +40,9 @@ def load(
     revision: str | None = None,
     offline: bool = False,
 ) -> Encoder:
-    """Load a sentence model from a folder, the hub's cache, or the hub; a network is asked last.
+    """Load a sentence model from a folder, the package itself, the hub's cache, or the hub; a network is asked last.
+
+    Without a name, the model that comes with the package: it needs neither a network nor an extra.
 
     Args:
         precision: float32 (exact), bfloat16 or int8 (faster where the CPU has the arithmetic; docs/precision.md).

@@ -11,7 +11,7 @@ import click
 
 from twinvec.cli.data_report import print_report
 from twinvec.cli.group import CleanErrors
-from twinvec.cli.options import FORMATS, MODEL_OPTIONS, Decorator, gathered
+from twinvec.cli.options import FORMATS, MODEL_OPTIONS, MODEL_VARIABLE, Decorator, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,9 +122,9 @@ def data() -> None:
     "-m",
     "--model",
     metavar="MODEL",
-    envvar="TWINVEC_MODEL",
+    envvar=MODEL_VARIABLE,
     show_envvar=True,
-    help="Count tokens as this model does, a folder or a name on the Hugging Face hub. No weights are loaded.",
+    help="Count tokens as this model does, a folder or a name. No weights are loaded.",
 )
 @MODEL_OPTIONS["offline"]
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

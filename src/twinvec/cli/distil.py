@@ -56,8 +56,8 @@ def distil(
 ) -> None:
     """Teach a model (-m) the vectors of one or several teachers on the texts of FILE, or by FILE, a recipe in TOML.
 
-    Where the widths differ, a projection is learned with it, which the model does not keep. Several teachers
-    count alike. Their vectors are made once, and kept until the run is done.
+    Several teachers count alike, each by its own vectors; one of another width through a projection that is learned
+    with the model, which does not keep it. Teachers' vectors are made once per text, and kept below TWINVEC_CACHE.
     """
     from twinvec.train.recipe_file import read_recipe
 

@@ -85,8 +85,9 @@ def evaluate(
 ) -> None:
     """Judge MODEL on tasks of the papers, with confidence intervals; every number names its protocol.
 
-    MODEL is a folder, a name on the Hugging Face hub, or a server's https://host/v1#model-name. Each different text
-    is embedded once and cached, so that a second evaluation takes seconds.
+    MODEL is a folder, a name, or a server's https://host/v1#model-name; without it, and with nothing else to judge,
+    the model of TWINVEC_MODEL, or the one that comes with Twinvec. Each different text is embedded once and cached,
+    so that a second evaluation takes seconds.
     """
     report.check()
     evaluation = suite.run(given.choice(model, engine))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.options import MODEL_OPTIONS, PROMPT_OPTIONS, Decorator, gathered
+from twinvec.cli.options import MODEL_OPTIONS, MODEL_VARIABLE, PROMPT_OPTIONS, Decorator, gathered
 from twinvec.cli.screen import say, show_seconds
+from twinvec.shipped import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from twinvec.evaluate.result import Evaluation
@@ -61,9 +63,11 @@ class SubjectGiven:
     texts: str | None
 
     def choice(self, model: str | None, engine: EngineChoice) -> SubjectChoice:
-        """What the library needs to open it."""
+        """What the library needs to open it; if nothing was named, the usual model."""
         from twinvec.evaluate.subjects import SubjectChoice
 
+        if model is None and not (self.endpoint or self.command or self.vectors):
+            model = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
         given: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}  # click has checked the words
         return SubjectChoice(model=model, settings=engine.settings(), **given)
 

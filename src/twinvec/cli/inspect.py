@@ -6,18 +6,21 @@ import json
 
 import click
 
+from twinvec.cli.options import MODEL_VARIABLE
 from twinvec.cli.screen import open_console, plain_table
+from twinvec.shipped import DEFAULT_MODEL
 
 __all__ = ["inspect"]
 
 
 @click.command(short_help="Show what a model is, and what to beware of.")
-@click.argument("model", envvar="TWINVEC_MODEL")
+@click.argument("model", envvar=MODEL_VARIABLE, default=DEFAULT_MODEL)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect(model: str, as_json: bool) -> None:
     """Show what MODEL is: architecture, width, pooling, prompts, length, size, and what to beware of.
 
-    MODEL is a folder or a name on the Hugging Face hub. No weights are loaded.
+    MODEL is a folder or a name; without it, the model of TWINVEC_MODEL, or the one that comes with Twinvec.
+    No weights are loaded.
     """
     from twinvec.inspection import inspect_model
 

@@ -14,14 +14,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from twinvec.shipped import DEFAULT_MODEL
+
 if TYPE_CHECKING:
     from twinvec.encoder import Encoder
 
-__all__ = ["ModelChoice", "PromptChoice", "TextSource", "gathered", "model_options", "prompt_options", "text_options"]
+__all__ = [
+    "MODEL_VARIABLE",
+    "ModelChoice",
+    "PromptChoice",
+    "TextSource",
+    "gathered",
+    "model_options",
+    "prompt_options",
+    "text_options",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
+MODEL_VARIABLE = "TWINVEC_MODEL"
 PRECISIONS = ("float32", "bfloat16", "int8")
 RUNTIMES = ("auto", "onnxruntime", "openvino", "torch")
 DEVICES = ("cpu", "cuda")
@@ -84,24 +96,17 @@ class PromptChoice:
             raise click.UsageError("Give --prompt or --prompt-name, not both.")
 
 
-def _need_model(_: click.Context, __: click.Parameter, name: str | None) -> str:
-    if not name:
-        raise click.UsageError(
-            "No model given. Name one with -m (a folder, or a name on the Hugging Face hub), or set TWINVEC_MODEL."
-        )
-    return name
-
-
 MODEL_OPTIONS: dict[str, Decorator] = {
     "name": click.option(
         "-m",
         "--model",
         "name",
         metavar="MODEL",
-        envvar="TWINVEC_MODEL",
+        default=DEFAULT_MODEL,
+        show_default=True,
+        envvar=MODEL_VARIABLE,
         show_envvar=True,
-        callback=_need_model,
-        help="Folder of the model, or its name on the Hugging Face hub.",
+        help="Folder of the model, or its name.",
     ),
     "precision": click.option(
         "--precision",

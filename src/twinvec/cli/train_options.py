@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.options import Decorator, gathered
+from twinvec.cli.options import MODEL_VARIABLE, Decorator, gathered
 from twinvec.errors import TwinvecError
+from twinvec.shipped import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from twinvec.examples import DataSource
@@ -150,24 +151,18 @@ def _number(name: str, default: object, help: str, kind: Any = int) -> Decorator
     return click.option(f"--{name}", type=kind, default=default, show_default=default is not None, help=help)
 
 
-def _need_start(_: click.Context, __: click.Parameter, name: str) -> str:
-    if not name:
-        raise click.UsageError("No model to start from. Name one with -m: a folder, or a name on the hub.")
-    return name
-
-
 COUNT = click.IntRange(min=1)
 TRAIN_OPTIONS: dict[str, Decorator] = {
     "start": click.option(
         "-m",
         "--model",
         "start",
-        default="",
+        default=DEFAULT_MODEL,
+        show_default=True,
         metavar="MODEL",
-        callback=_need_start,
-        envvar="TWINVEC_MODEL",
+        envvar=MODEL_VARIABLE,
         show_envvar=True,
-        help="Model to start from: a folder, or a name on the Hugging Face hub. Any encoder of transformers.",
+        help="Model to start from: a folder or a name, also of any encoder of transformers.",
     ),
     "pooling": click.option(
         "--pooling", type=click.Choice(POOLINGS), help="Default: the model's own; mean for a bare backbone."
