@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from math import prod
 from pathlib import Path
@@ -12,12 +13,16 @@ from typing import Any
 
 from twinvec.engine.config import is_supported, read_backbone
 from twinvec.engine.readout import readout_width
+from twinvec.engine.stored import SCALE
 from twinvec.engine.weights import weight_files
 from twinvec.files import read_any_json, read_json
 from twinvec.hub import find_model
 from twinvec.model_folder import Dense, LayerNorm, ModelFolder, Normalize, Pooling, read_model_folder
 
 __all__ = ["Inspection", "inspect_model"]
+
+Tensors = dict[str, dict[str, Any]]  # the header of a safetensors file: dtype and shape by name
+STORED = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Inspection:
     n_parameters: int | None = None
     size_bytes: int = 0
     weights: str = ""
+    stored: str | None = None
     trained: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -64,6 +70,7 @@ class Inspection:
             ("longest text", f"{_or_unknown(self.max_tokens)} tokens"),
             ("prompts", _prompts(self.prompts, self.default_prompt)),
             ("size", f"{count}{self.size_bytes / 1e6:.1f} MB in {self.weights or 'no weights'}"),
+            ("stored as", self.stored or "unknown"),
             ("trained", self.trained or "not stated"),
         ]
         if self.lower_case:
@@ -77,6 +84,7 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
     """Describe a model by its folder or name."""
     folder = read_model_folder(find_model(name_or_folder, offline=offline))
     files = weight_files(folder.backbone)
+    tensors = _tensors(files)
     backbone = read_backbone(folder.config) if is_supported(folder.config) else None
     states_width = backbone.width if backbone else folder.config.get("hidden_size")
     limits = [limit for limit in (folder.max_tokens, backbone.n_positions if backbone else None) if limit]
@@ -96,9 +104,10 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
         prompts=folder.prompts,
         default_prompt=folder.default_prompt,
         truncate_dim=folder.truncate_dim,
-        n_parameters=_count_parameters(files),
+        n_parameters=_count_parameters(tensors),
         size_bytes=sum(file.stat().st_size for file in files if file.is_file()),
         weights=", ".join(file.name for file in files),
+        stored=_stored(tensors),
         trained=_trained(folder),
         warnings=tuple(_warnings(folder, files)),
     )
@@ -130,18 +139,33 @@ def _describe(module: object) -> str:
             return type(module).__name__
 
 
-def _count_parameters(files: list[Path]) -> int | None:
-    if not files or not all(file.suffix == ".safetensors" and file.is_file() for file in files):
-        return None
-    total = 0
+def _tensors(files: list[Path]) -> Tensors:
+    """What the headers of the files say; nothing, if any of them cannot be read so."""
+    if not all(file.suffix == ".safetensors" and file.is_file() for file in files):
+        return {}
+    found: Tensors = {}
     for file in files:
         with file.open("rb") as handle:
             try:
                 header = json.loads(handle.read(struct.unpack("<Q", handle.read(8))[0]))
             except (struct.error, ValueError, MemoryError, OverflowError):
-                return None
-        total += sum(prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
-    return total
+                return {}
+        found |= {name: tensor for name, tensor in header.items() if name != "__metadata__"}
+    return found
+
+
+def _count_parameters(tensors: Tensors) -> int | None:
+    """How many there are; the scales of int8 weights are none."""
+    scales = {name + SCALE for name, tensor in tensors.items() if tensor["dtype"] == "I8"}
+    return sum(prod(tensor["shape"]) for name, tensor in tensors.items() if name not in scales) or None
+
+
+def _stored(tensors: Tensors) -> str | None:
+    """The type of most values."""
+    counts: Counter[str] = Counter()
+    for tensor in tensors.values():
+        counts[tensor["dtype"]] += prod(tensor["shape"])
+    return next((STORED.get(dtype, dtype) for dtype, _ in counts.most_common(1)), None)
 
 
 def _trained(folder: ModelFolder) -> str:
