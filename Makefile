@@ -3,7 +3,7 @@
 # make check  format, lint, types, tests
 # make fix    format and repair what can be repaired
 # make docs   write again the pages that are made from the code and from benchmark results
-# make bench  ours beside the rivals, in an environment of its own
+# make bench  ours beside the rivals on MiniLM, which is fetched, in an environment of its own
 # make bench-train  training beside sentence-transformers' trainer; needs TWINVEC_DATA and BACKBONE=<folder>
 
 PYTHON ?= python3
@@ -14,8 +14,8 @@ PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c c
 
 .PHONY: run test check lint fix docs bench bench-train clean
 
-run: $(VENV)/.core $(MODEL)
-	$(VENV)/bin/twinvec demo --model $(MODEL)
+run: $(VENV)/.core
+	$(VENV)/bin/twinvec demo
 
 test: $(VENV)/.dev
 	$(VENV)/bin/python -m pytest -q $(PYTEST)

@@ -2,7 +2,7 @@
 
     python scripts/fetch_model.py FOLDER
 
-Stands in until the project ships a model of its own.
+The benchmarks need it, to compare with rivals on a model that all of them run.
 """
 
 from __future__ import annotations

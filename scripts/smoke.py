@@ -1,9 +1,15 @@
-"""Try the installed core, with no extra beside it, on a model made here: used by CI on the built wheel."""
+"""Try the installed core, with no extra and no network, on its own model and on one made here: CI runs it on the wheel.
+
+python scripts/smoke.py WHEEL
+"""
 
 from __future__ import annotations
 
+import io
 import sys
 import tempfile
+from contextlib import redirect_stdout, suppress
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,25 +20,58 @@ import numpy as np
 import twinvec
 from tiny import write_tiny_model
 
+MOST_WHEEL_BYTES = 30_000_000
 
-def main() -> None:
+
+def main(wheel: Path) -> None:
     """Encode with the core alone, and meet the errors for what is not installed."""
+    sys.addaudithook(refuse_network)
     assert "site-packages" in twinvec.__file__, twinvec.__file__
     assert find_spec("torch") is None and find_spec("openvino") is None
+    size = wheel.stat().st_size
+    assert size <= MOST_WHEEL_BYTES, f"{wheel} has {size:,} bytes"
+    try_own_model()
     with tempfile.TemporaryDirectory() as folder:
-        model = write_tiny_model(Path(folder) / "tiny")
-        exact = twinvec.load(model).encode(["the cat sits", "a dog"])
-        small = twinvec.load(model, precision="int8").encode(["the cat sits", "a dog"])
-        assert np.allclose(np.linalg.norm(exact, axis=1), 1, atol=1e-5)
-        assert twinvec.similarity_pairwise(exact, small).min() > 0.99
-        try:
-            twinvec.load(model, runtime="openvino")
-        except twinvec.TwinvecError as error:
-            assert "pip install 'twinvec[fast]'" in str(error), error
-        else:
-            raise AssertionError("openvino is not installed, but no error came")
-    print(f"twinvec {twinvec.__version__}: the core works alone")
+        try_other_model(write_tiny_model(Path(folder) / "tiny"))
+    print(f"twinvec {twinvec.__version__}: the core works alone; the wheel has {size / 1e6:.1f} MB")
+
+
+def refuse_network(event: str, _: tuple[object, ...]) -> None:
+    """An audit hook that lets nothing ask for an address or connect."""
+    if event in ("socket.getaddrinfo", "socket.connect"):
+        raise AssertionError(f"{event}: the network was asked")
+
+
+def try_own_model() -> None:
+    """The command of the quick start, as it is installed."""
+    near, far = similarity("a cat", "a kitten"), similarity("a cat", "the stock market")
+    assert 1 > near > far + 0.2, (near, far)
+
+
+def similarity(left: str, right: str) -> float:
+    """What the command prints."""
+    (command,) = entry_points(group="console_scripts", name="twinvec")
+    printed = io.StringIO()
+    with redirect_stdout(printed), suppress(SystemExit):
+        command.load()(["similarity", left, right])
+    return float(printed.getvalue())
+
+
+def try_other_model(model: Path) -> None:
+    """A model folder, in two precisions, and a runtime that is not there."""
+    exact = twinvec.load(model).encode(["the cat sits", "a dog"])
+    small = twinvec.load(model, precision="int8").encode(["the cat sits", "a dog"])
+    assert np.allclose(np.linalg.norm(exact, axis=1), 1, atol=1e-5)
+    assert twinvec.similarity_pairwise(exact, small).min() > 0.99
+    try:
+        twinvec.load(model, runtime="openvino")
+    except twinvec.TwinvecError as error:
+        assert "pip install 'twinvec[fast]'" in str(error), error
+    else:
+        raise AssertionError("openvino is not installed, but no error came")
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))
