@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_tables_are_those_of_the_newest_results():
@@ -19,7 +19,7 @@ def test_tables_are_those_of_the_newest_results():
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target

@@ -230,13 +230,17 @@ def wait_for(condition, process: subprocess.Popen, seconds: float = 60) -> None:
         time.sleep(0.01)
 
 
-def test_the_recipe_in_the_docs_is_valid(tmp_path):
+def test_the_recipes_in_the_docs_are_valid(tmp_path):
     pytest.importorskip("torch", reason="training needs the extra 'train'")
     import re
 
     from twinvec.train.recipe_file import read_recipe
 
     page = (Path(__file__).parents[1] / "docs/train.md").read_text()
-    (tmp_path / "recipe.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1])
-    recipe = read_recipe(tmp_path / "recipe.toml")
-    assert [part.objective for part in recipe.data] == ["softmax", "ranking"] and recipe.dev.patience == 3
+    recipes = []
+    for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL):
+        (tmp_path / "recipe.toml").write_text(block)
+        recipes.append(read_recipe(tmp_path / "recipe.toml"))
+    usual, small = recipes
+    assert [part.objective for part in usual.data] == ["softmax", "ranking"] and usual.dev.patience == 3
+    assert small.model.layers == (0, 2, 5) and small.model.stored == "int8" and len(small.data[0].teachers) == 2
