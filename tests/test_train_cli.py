@@ -56,6 +56,13 @@ def test_each_way_to_train_gives_a_model(kind, files, tiny_bert, tmp_path):
 
 
 @pytest.mark.usefixtures("with_torch")
+def test_without_a_model_training_starts_from_our_own(files, tmp_path):
+    call("train", "sts", files["sts"], "-o", tmp_path / "model", "--max-steps", 1)
+    assert twinvec.load(tmp_path / "model").width == twinvec.load().width
+    assert 'start = "twinvec-mini"' in (tmp_path / "model/training/recipe.toml").read_text()
+
+
+@pytest.mark.usefixtures("with_torch")
 def test_a_recipe_is_recognised_by_its_ending_and_trains_what_the_options_did(files, tiny_bert, tmp_path, monkeypatch):
     call("train", "nli", files["nli"], "-m", tiny_bert, "-o", tmp_path / "one", "--max-steps", 4, "--seed", 3)
     monkeypatch.chdir(tmp_path)

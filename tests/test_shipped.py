@@ -1,0 +1,151 @@
+"""The models of the package: there, found first, small, and at work without a network, an extra or torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import twinvec
+from tiny import write_tiny_model
+from twinvec import shipped
+from twinvec.engine.stored import SCALE
+from twinvec.errors import ModelNotFoundError
+from twinvec.hub import find_model
+from twinvec.inspection import inspect_model
+from twinvec.model_folder import read_model_folder
+from twinvec.shipped import DEFAULT_MODEL, SHIPPED, shipped_folder
+
+MOST_BYTES = 20_000_000
+TEXTS = [
+    "A cat sits on the mat.",
+    "A feline rests on a rug.",
+    "",
+    "Stocks fell sharply on Monday.",
+    "Naïve café, 12345 🙂 日本語",
+    "How do I run another program and read its output? " * 12,
+]
+ALONE = """
+import sys
+
+def refuse(event, _):
+    if event in ("socket.getaddrinfo", "socket.connect"):
+        raise AssertionError(event)
+
+sys.addaudithook(refuse)
+for extra in ("torch", "transformers", "openvino", "pyarrow", "scipy", "sklearn", "sentence_transformers"):
+    sys.modules[extra] = None  # importing it fails as if it were not installed
+import json
+import twinvec
+
+encoder = twinvec.load()
+cat, kitten, market = encoder.encode(["a cat", "a kitten", "the stock market"])
+print(json.dumps([float(encoder.similarity_pairwise(cat, other)[0]) for other in (kitten, market)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def own():
+    return twinvec.load()
+
+
+def test_the_default_works_alone_without_network_extras_or_torch(tmp_path):
+    result = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert result.returncode == 0, result.stderr
+    near, far = json.loads(result.stdout)
+    assert 1 > near > far + 0.2
+
+
+def test_a_folder_here_goes_before_a_model_of_the_package_and_that_before_the_hub(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert find_model(DEFAULT_MODEL, offline=True) == Path(shipped.__file__).parent / "models" / DEFAULT_MODEL
+    write_tiny_model(tmp_path / DEFAULT_MODEL)
+    assert find_model(DEFAULT_MODEL) == Path(DEFAULT_MODEL)
+    assert twinvec.load().width == 32
+
+
+def test_a_model_that_an_installation_lacks_is_said_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    with pytest.raises(
+        ModelNotFoundError, match=r"comes with Twinvec, but there is no folder .* Install Twinvec again"
+    ):
+        twinvec.load()
+
+
+def test_every_folder_of_the_package_has_a_name_and_a_card():
+    folders = sorted(path for path in shipped.FOLDER.iterdir() if path.is_dir())
+    assert shipped.FOLDER / DEFAULT_MODEL in folders
+    for folder in folders:
+        assert folder.name in SHIPPED
+        assert (folder / "README.md").is_file()
+        assert not (folder / "training").exists()
+        assert sum(file.stat().st_size for file in folder.rglob("*.safetensors")) <= MOST_BYTES
+    assert shipped_folder("all-MiniLM-L6-v2") is None
+
+
+def test_inspection_says_that_it_is_stored_as_int8():
+    found = inspect_model(DEFAULT_MODEL)
+    assert ("stored as", "int8") in found.rows()
+    assert found.size_bytes < 1.2 * found.n_parameters  # a byte each, and the scales
+    assert found.runs_without_torch and found.is_normalized and not found.warnings
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+def test_inspection_says_how_other_weights_are_stored(tmp_path, tiny_bert, kind):
+    from safetensors import numpy as store
+
+    folder = write_tiny_model(tmp_path / "model")
+    weights = store.load_file(folder / "model.safetensors")
+    if kind == "bfloat16":
+        torch = pytest.importorskip("torch")
+        from safetensors.torch import save_file
+
+        save_file({name: torch.tensor(each).bfloat16() for name, each in weights.items()}, folder / "model.safetensors")
+    else:
+        store.save_file({name: each.astype(kind) for name, each in weights.items()}, folder / "model.safetensors")
+    found = inspect_model(folder)
+    assert found.stored == kind
+    assert found.n_parameters == inspect_model(tiny_bert).n_parameters
+
+
+def test_a_pickle_is_stored_in_an_unknown_way(tmp_path):
+    folder = write_tiny_model(tmp_path / "model")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    assert ("stored as", "unknown") in inspect_model(folder).rows()
+
+
+def test_a_saved_copy_is_float32_and_gives_the_same_vectors(own, tmp_path):
+    own.save(tmp_path / "copy")
+    found = inspect_model(tmp_path / "copy")
+    assert found.stored == "float32" and found.n_parameters == inspect_model(DEFAULT_MODEL).n_parameters
+    from safetensors.numpy import load_file
+
+    assert not any(name.endswith(SCALE) for name in load_file(tmp_path / "copy/model.safetensors"))
+    np.testing.assert_array_equal(twinvec.load(tmp_path / "copy").encode(TEXTS), own.encode(TEXTS))
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore")
+def test_a_saved_copy_gives_the_same_vectors_in_sentence_transformers(own, tmp_path):
+    pytest.importorskip("torch", reason="parity needs the extra 'train'")
+    rival = pytest.importorskip("sentence_transformers", reason="parity needs sentence-transformers")
+    own.save(tmp_path / "copy")
+    theirs = rival.SentenceTransformer(str(tmp_path / "copy"), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(theirs, own.encode(TEXTS), atol=1e-5)
+
+
+def test_training_starts_from_the_same_vectors(own):
+    pytest.importorskip("torch", reason="training needs the extra 'train'")
+    pytest.importorskip("transformers", reason="training needs the extra 'train'")
+    from twinvec.text import load_tokenizer
+    from twinvec.train.network import Network
+    from twinvec.train.tokens import tokenize
+
+    folder = read_model_folder(find_model(DEFAULT_MODEL))
+    table = tokenize(TEXTS, load_tokenizer(folder.backbone, lower_case=folder.lower_case), own.max_tokens)
+    vectors = Network(folder).encode(table.rows(range(len(TEXTS))))
+    np.testing.assert_allclose(vectors, own.encode(TEXTS), atol=1e-5)
