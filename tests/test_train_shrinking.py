@@ -140,7 +140,8 @@ def test_a_small_student_is_taught_and_stored_as_int8(tiny_folders, tmp_path):
     assert (found.n_layers, found.stored) == (1, "int8")
     assert is_packed(tmp_path / "student")
     assert twinvec.load(tmp_path / "student").encode(TEXTS).shape == (len(TEXTS), 32)
-    assert 'stored = "int8"' in (tmp_path / "student/README.md").read_text()
+    card = (tmp_path / "student/README.md").read_text()
+    assert 'stored = "int8"' in card and "other libraries read wrongly" in card and "sentence-transformers" not in card
 
 
 def test_what_is_stored_as_int8_can_be_trained_on(tiny_bert, tmp_path):

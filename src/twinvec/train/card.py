@@ -14,6 +14,10 @@ from twinvec.train.recipe_file import recipe_as_toml, with_bare_names
 
 __all__ = ["write_card"]
 
+ONLY_OURS = """
+The weights are stored as int8 with scales, which other libraries read wrongly: give them the folder that
+`encoder.save(folder)` writes.
+"""
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
@@ -32,14 +36,14 @@ def card(recipe: Recipe, finished: Finished, *, first: float | None) -> str:
     recipe = with_bare_names(recipe)
     start = recipe.model.start
     name = finished.folder.name
+    is_for_all = recipe.model.stored == "float32"
+    tags = ["sentence-similarity", *(["sentence-transformers"] if is_for_all else [])]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     return f"""---
 base_model: {start}
 library_name: twinvec
 pipeline_tag: sentence-similarity
-tags:
-- sentence-similarity
-- sentence-transformers
+tags: [{", ".join(tags)}]
 ---
 
 # {name}
@@ -52,7 +56,7 @@ import twinvec
 encoder = twinvec.load("{name}")
 vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])
 ```
-
+{"" if is_for_all else ONLY_OURS}
 ## Scores
 
 {_scores(finished.scores, first)}
