@@ -14,6 +14,7 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from common import alternate, arguments, sts_sentences, write_result
 from numpy.typing import NDArray
 
 import twinvec
+from twinvec.static import StaticEncoder
 from twinvec.text import WordReader
 
 N_TEXTS, N_RIVAL_TEXTS = 20_000, 2_000
@@ -48,11 +50,11 @@ def contenders(static: Path, transformer: Path, texts: list[str]) -> dict[str, C
         encoder.save(Path(place) / "float32")
         table = SentenceTransformer(str(Path(place) / "float32"), device="cpu")
     model = SentenceTransformer(str(transformer), device="cpu")
-    fresh = twinvec.load(static)
+    opened = twinvec.load(static)
+    assert isinstance(opened, StaticEncoder)
 
     def forgetful(texts: list[str]) -> NDArray[np.float32]:
-        object.__setattr__(fresh, "_words", WordReader(fresh.tokenizer))
-        return fresh.encode(texts, progress=False)
+        return replace(opened, _words=WordReader(opened.tokenizer)).encode(texts, progress=False)
 
     return {
         AGAIN: Contender(lambda texts: encoder.encode(texts, progress=False), texts),
