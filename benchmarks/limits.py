@@ -124,7 +124,7 @@ def main() -> None:
         encoder = twinvec.load(options.model, precision=precision, long="cut")
         model = read_model(encoder.folder)
         sizes = products(model)
-        n_tokens = float(np.minimum(encoder.count_tokens(texts), encoder.max_tokens).mean())
+        n_tokens = float(np.minimum(encoder.count_tokens(texts), encoder.max_tokens or np.inf).mean())
         rates = {size: rate(*size, precision, encoder.settings.n_streams) for size in set(sizes)}
         seconds = sum(n_in * n_out / rates[n_in, n_out] for n_in, n_out in sizes) * model.backbone.n_layers * n_tokens
         reached = texts_per_second(lambda encoder=encoder: encoder.encode(texts, progress=False), len(texts))  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.encoding import WHOLE, LongTexts, Row, RowMaker, join_windows, plan_jobs
 from twinvec.engine.batching import pad, plan_batches, plan_equal, plan_single
-from twinvec.engine.choose import Engine
+from twinvec.engine.opened import Engine
 from twinvec.engine.settings import EngineSettings
 from twinvec.engine.streams import Streams
 from twinvec.engine.weights import is_packed, read_weights
@@ -51,7 +52,7 @@ class Encoder:
     tokenizer: Tokenizer = field(repr=False)
     engine: Engine = field(repr=False)
     settings: EngineSettings
-    max_tokens: int
+    max_tokens: int | None  # none where no text is too long
     truncate_dim: int | None = None
     _streams: Streams = field(repr=False, compare=False, kw_only=True)
 
@@ -87,7 +88,7 @@ class Encoder:
             return row
         check_output(output)
         checked = check_texts(texts)
-        cut = LongTexts(self.max_tokens)
+        cut = LongTexts(self._limit)
         vectors = self._vectors(checked, self._prompt(prompt, prompt_name), cut, progress=progress)
         self._report(cut)
         return quantize_vectors(vectors, output)
@@ -111,7 +112,7 @@ class Encoder:
         """Embed an iterable of any length in bounded memory, giving one ``(width,)`` per text, in order."""
         check_output(output)
         prefix = self._prompt(prompt, prompt_name)
-        cut = LongTexts(self.max_tokens)
+        cut = LongTexts(self._limit)
         source = iter([texts] if isinstance(texts, str) else texts)
         n_done = 0
         try:
@@ -132,7 +133,7 @@ class Encoder:
     def encode_layers(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
         """All layers' states of every text: a list of ``(layers + 1, tokens, width)``, embedding layer first."""
         checked = check_texts([texts] if isinstance(texts, str) else texts)
-        cut = LongTexts(self.max_tokens)
+        cut = LongTexts(self._limit)
         states = [np.empty((1, 0, 0), dtype=np.float32)] * len(checked)  # stays so for a text without any token
 
         def work(rows: list[Row]) -> None:
@@ -142,7 +143,7 @@ class Encoder:
 
         prefix = self._prompt(prompt, None)
         long = "warn" if self.settings.long == "chunk" else self.settings.long
-        self._run([prefix + text for text in checked], RowMaker(self.tokenizer, self.max_tokens, long, cut), work)
+        self._run([prefix + text for text in checked], RowMaker(self.tokenizer, self._limit, long, cut), work)
         if long == "warn":
             cut.warn()
         return states
@@ -159,7 +160,7 @@ class Encoder:
         checked = check_texts([texts] if isinstance(texts, str) else texts)
         ids = self.tokenizer.ids([prefix + text for text in checked])
         counts = np.array([len(row) for row in ids], dtype=np.int64) + self.tokenizer.n_special
-        return Lengths(counts, counts > self.max_tokens)
+        return Lengths(counts, counts > self._limit)
 
     def similarity(self, left: ArrayLike, right: ArrayLike) -> Vectors:
         """Scores of all rows of ``left`` with all rows of ``right``, by the model's own measure: ``(n, m)``."""
@@ -175,6 +176,10 @@ class Encoder:
         # Others do not know our int8 store, so it is not handed on.
         weights = read_weights(kept.backbone) if is_packed(kept.backbone) else None
         save_model(kept, Path(folder), weights=weights)
+
+    @property
+    def _limit(self) -> int:
+        return sys.maxsize if self.max_tokens is None else self.max_tokens
 
     def _vectors(
         self, texts: list[str], prefix: str, cut: LongTexts, *, progress: bool | None, n_before: int = 0
@@ -199,7 +204,7 @@ class Encoder:
             bar.advance(len(rows))
 
         with Progress(len(texts), "embedding", shown=progress) as bar:
-            self._run(texts, RowMaker(self.tokenizer, self.max_tokens, self.settings.long, cut, n_before), work)
+            self._run(texts, RowMaker(self.tokenizer, self._limit, self.settings.long, cut, n_before), work)
         for owner, windows in parts.items():
             joined = join_windows([(count, vector) for _, count, vector in sorted(windows, key=lambda part: part[0])])
             vectors[owner] = unit_rows(joined) if isinstance(self.folder.modules[-1], Normalize) else joined

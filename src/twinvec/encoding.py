@@ -84,14 +84,15 @@ class RowMaker:
             if self.long == "chunk":
                 spans = windows(len(ids), room, overlap=room // OVERLAP)
                 return [self._row(owner, ids[span.start : span.stop], place) for place, span in enumerate(spans)]
-            self._refuse_or_note(owner, len(ids) + self.tokenizer.n_special)
+            self.refuse_or_note(owner, len(ids) + self.tokenizer.n_special)
         row = self._row(owner, self.tokenizer.cut(ids, room))
         return [row] if row.ids else []
 
     def _row(self, owner: int, ids: list[int], place: int = WHOLE) -> Row:
         return Row(owner, self.tokenizer.dress(ids), len(ids), place)
 
-    def _refuse_or_note(self, owner: int, n_tokens: int) -> None:
+    def refuse_or_note(self, owner: int, n_tokens: int) -> None:
+        """Deal with a text beyond the limit, as the policy says."""
         if self.long == "error":
             raise TextTooLongError(
                 f"texts[{self.n_before + owner}] has {n_tokens} tokens, but this model reads {self.max_tokens}.",

@@ -66,9 +66,13 @@ def _is_whole(folder: Path) -> bool:
     """Whether weights and the configs of all modules are there: a fetch may have been interrupted."""
     modules = read_any_json(folder / "modules.json")
     rows = [row for row in modules if isinstance(row, dict)] if isinstance(modules, list) else []
-    needed = [str(row.get("path", "")) for row in rows if not str(row.get("type")).endswith("Normalize")]
+    needed = [
+        Path(str(row.get("path", ""))) / ("tokenizer.json" if kind.endswith("StaticEmbedding") else "config.json")
+        for row in rows
+        if not (kind := str(row.get("type"))).endswith("Normalize")
+    ]
     has_weights = any(folder.rglob("*.safetensors")) or any(folder.rglob("pytorch_model*.bin"))
-    return has_weights and all((folder / path / "config.json").is_file() for path in needed)
+    return has_weights and all((folder / path).is_file() for path in needed)
 
 
 def _fetched(repository: str, revision: str | None, also: tuple[str, ...], *, offline: bool) -> Path:

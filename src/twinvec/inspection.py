@@ -9,15 +9,16 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from twinvec.engine.config import is_supported, read_backbone
 from twinvec.engine.readout import readout_width
 from twinvec.engine.stored import SCALE
+from twinvec.engine.table import TABLE_NAMES
 from twinvec.engine.weights import weight_files
 from twinvec.files import read_any_json, read_json
 from twinvec.hub import find_model
-from twinvec.model_folder import Dense, LayerNorm, ModelFolder, Normalize, Pooling, read_model_folder
+from twinvec.model_folder import Dense, LayerNorm, ModelFolder, Normalize, Pooling, StaticEmbedding, read_model_folder
 
 __all__ = ["Inspection", "inspect_model"]
 
@@ -32,6 +33,7 @@ class Inspection:
     path: str
     architecture: str
     runs_without_torch: bool
+    is_static: bool
     n_layers: int | None
     states_width: int | None
     width: int | None
@@ -56,7 +58,10 @@ class Inspection:
 
     def rows(self) -> list[tuple[str, str]]:
         """Label and value of each line to show."""
-        engine = "built-in graph (no torch)" if self.runs_without_torch else "torch + transformers (extra 'train')"
+        engine = "torch + transformers (extra 'train')"
+        if self.runs_without_torch:
+            engine = "looking tokens up (no torch)" if self.is_static else "built-in graph (no torch)"
+        limit = "no limit" if self.is_static and self.max_tokens is None else f"{_or_unknown(self.max_tokens)} tokens"
         count = f"{self.n_parameters:,} parameters, " if self.n_parameters else ""
         rows = [
             ("folder", self.path),
@@ -67,7 +72,7 @@ class Inspection:
             ("readout", " -> ".join(self.modules)),
             ("vectors", f"{_or_unknown(self.width)} wide" + (", of length 1" if self.is_normalized else "")),
             ("similarity", self.similarity),
-            ("longest text", f"{_or_unknown(self.max_tokens)} tokens"),
+            ("longest text", limit),
             ("prompts", _prompts(self.prompts, self.default_prompt)),
             ("size", f"{count}{self.size_bytes / 1e6:.1f} MB in {self.weights or 'no weights'}"),
             ("stored as", self.stored or "unknown"),
@@ -85,21 +90,20 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
     folder = read_model_folder(find_model(name_or_folder, offline=offline))
     files = weight_files(folder.backbone)
     tensors = _tensors(files)
-    backbone = read_backbone(folder.config) if is_supported(folder.config) else None
-    states_width = backbone.width if backbone else folder.config.get("hidden_size")
-    limits = [limit for limit in (folder.max_tokens, backbone.n_positions if backbone else None) if limit]
-    width = readout_width(folder.modules, states_width) if states_width else None
+    core = _table(folder, tensors) if folder.is_static else _backbone(folder)
+    width = readout_width(folder.modules, core.width) if core.width else None
     return Inspection(
         path=str(folder.path),
-        architecture=_architecture(folder.config),
-        runs_without_torch=backbone is not None,
-        n_layers=backbone.n_layers if backbone else folder.config.get("num_hidden_layers"),
-        states_width=states_width,
+        architecture=core.architecture,
+        runs_without_torch=core.runs_without_torch,
+        is_static=folder.is_static,
+        n_layers=core.n_layers,
+        states_width=core.width,
         width=folder.truncate_dim or width,
         modules=tuple(_describe(module) for module in folder.modules),
         is_normalized=isinstance(folder.modules[-1], Normalize) and not folder.truncate_dim,
         similarity=folder.similarity,
-        max_tokens=min(limits, default=None),
+        max_tokens=core.max_tokens,
         lower_case=folder.lower_case,
         prompts=folder.prompts,
         default_prompt=folder.default_prompt,
@@ -111,6 +115,34 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
         trained=_trained(folder),
         warnings=tuple(_warnings(folder, files)),
     )
+
+
+class Core(NamedTuple):
+    """What gives the tokens their vectors."""
+
+    architecture: str
+    runs_without_torch: bool
+    n_layers: int | None
+    width: int | None
+    max_tokens: int | None
+
+
+def _backbone(folder: ModelFolder) -> Core:
+    config = folder.config
+    if not is_supported(config):
+        layers, width = config.get("num_hidden_layers"), config.get("hidden_size")
+        return Core(_architecture(config), False, layers, width, folder.max_tokens)
+    found = read_backbone(config)
+    limits = [limit for limit in (folder.max_tokens, found.n_positions) if limit]
+    return Core(_architecture(config), True, found.n_layers, found.width, min(limits, default=None))
+
+
+def _table(folder: ModelFolder, tensors: Tensors) -> Core:
+    shapes = {name: tensor["shape"] for name, tensor in tensors.items()}
+    rows, width = next((shapes[name] for name in TABLE_NAMES if len(shapes.get(name, ())) == 2), (None, None))
+    truncation = read_json(folder.backbone / "tokenizer.json").get("truncation") or {}
+    name = "static" if rows is None else f"static ({rows:,} token vectors)"
+    return Core(name, True, 0, width, truncation.get("max_length"))
 
 
 def _or_unknown(value: int | None) -> str:
@@ -135,6 +167,8 @@ def _describe(module: object) -> str:
             return f"Dense {n_in} to {n_out} ({activation})"
         case LayerNorm(_, width):
             return f"LayerNorm {width}"
+        case StaticEmbedding():
+            return "mean of the token vectors"
         case _:
             return type(module).__name__
 

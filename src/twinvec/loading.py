@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 
 from twinvec.encoder import Encoder
-from twinvec.engine.choose import Engine, open_engine
+from twinvec.engine.opened import Engine
 from twinvec.engine.settings import EngineSettings
 from twinvec.engine.streams import Streams
 from twinvec.errors import InputError, ModelFolderError
 from twinvec.hub import find_model
 from twinvec.model_folder import ModelFolder, read_model_folder
 from twinvec.shipped import DEFAULT_MODEL
-from twinvec.text import Tokenizer, load_tokenizer
+from twinvec.static import StaticEncoder, open_table
+from twinvec.text import Tokenizer, WordReader, load_tokenizer
 from twinvec.types import Device, LongPolicy, Precision, RuntimeName
 
 __all__ = ["load"]
@@ -61,6 +63,10 @@ def load(
         find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
     )
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
+    if folder.is_static:
+        return _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
+    from twinvec.engine.choose import open_engine  # brings onnxruntime, for which a static model need not wait
+
     engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle)
     if not folder.is_sentence_model:
         logger.warning(NO_SENTENCE_MODEL, folder.path)
@@ -75,13 +81,36 @@ def load(
     )
 
 
-def _max_tokens(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> int:
+def _load_static(
+    folder: ModelFolder, tokenizer: Tokenizer, settings: EngineSettings, *, truncate_dim: int | None, trust_pickle: bool
+) -> StaticEncoder:
+    tokenizer = replace(tokenizer, prefix=(), suffix=())  # the table is read for the text's own tokens only
+    engine, runtime = open_table(folder, settings, trust_pickle=trust_pickle)
+    _check_vocabulary(folder, tokenizer, engine)
+    return StaticEncoder(
+        folder=folder,
+        tokenizer=tokenizer,
+        engine=engine,
+        settings=settings,
+        max_tokens=tokenizer.limit,
+        truncate_dim=_truncate_dim(folder, engine, truncate_dim),
+        runtime=runtime,
+        _words=WordReader(tokenizer),
+        _streams=Streams(settings.n_streams),
+    )
+
+
+def _check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> None:
     if tokenizer.n_vocabulary > engine.n_vocabulary:
         raise ModelFolderError(
             f"The tokenizer of {folder.path} knows {tokenizer.n_vocabulary} tokens, but the model has vectors for "
             f"{engine.n_vocabulary}.",
             hint="Tokenizer and weights do not belong together; fetch the model again.",
         )
+
+
+def _max_tokens(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> int:
+    _check_vocabulary(folder, tokenizer, engine)
     limits = [limit for limit in (folder.max_tokens, engine.n_positions) if limit]
     limit = min(limits, default=512)
     if limit <= tokenizer.n_special:

@@ -23,6 +23,7 @@ __all__ = [
     "Module",
     "Normalize",
     "Pooling",
+    "StaticEmbedding",
     "model_files",
     "read_model_folder",
 ]
@@ -78,7 +79,12 @@ class Normalize:
     """Scale the vector to length 1."""
 
 
-Module = Pooling | Dense | LayerNorm | Normalize
+@dataclass(frozen=True, slots=True)
+class StaticEmbedding:
+    """In place of a backbone and its pooling: a table of token vectors, of which the mean is taken."""
+
+
+Module = StaticEmbedding | Pooling | Dense | LayerNorm | Normalize
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,11 @@ class ModelFolder:
     default_prompt: str | None = None
     similarity: str = "cosine"
     truncate_dim: int | None = None
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it holds a table of token vectors instead of a backbone."""
+        return isinstance(self.modules[0], StaticEmbedding)
 
     @property
     def pooling(self) -> Pooling:
@@ -126,15 +137,19 @@ def _sentence_model(path: Path, listed: object) -> ModelFolder:
     if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed) or not listed:
         raise ModelFolderError(f"{path / 'modules.json'} must be a list of modules.", hint="Fetch the model again.")
     kinds = [_kind(str(row.get("type", ""))) for row in listed]
-    if kinds[0] != "Transformer":
+    if kinds[0] not in FIRST:
         raise ModelFolderError(
             f"The first module of {path} is {kinds[0]!r}.",
-            hint="Only models that start with a Transformer load.",
+            hint=f"Only models that start with one of these load: {', '.join(FIRST)}.",
         )
     folders = [_inside(path, str(row.get("path", ""))) for row in listed]
     modules = tuple(
         _module(kind, folder) for kind, folder in zip(kinds[1:], folders[1:], strict=True) if kind not in IGNORED
     )
+    if kinds[0] == "StaticEmbedding":
+        if not all(isinstance(module, Normalize) for module in modules):
+            raise ModelFolderError(f"{path} is a static model with {kinds[1:]}.", hint="Only Normalize may follow.")
+        return _described(path, folders[0], (StaticEmbedding(), *modules))
     if sum(isinstance(module, Pooling) for module in modules) != 1 or not isinstance(modules[0], Pooling):
         raise ModelFolderError(f"{path} must have exactly one Pooling module, right after its Transformer.")
     return _described(path, folders[0], modules)
@@ -162,7 +177,7 @@ def _plain(path: Path) -> ModelFolder:
 
 def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> ModelFolder:
     config = read_json(backbone / "config.json")
-    if not config:
+    if not config and not isinstance(modules[0], StaticEmbedding):
         raise ModelFolderError(f"{backbone / 'config.json'} is missing.", hint="Fetch the model again.")
     limits = next((read_json(file) for pattern in LENGTH_FILES for file in sorted(backbone.glob(pattern))), {})
     settings = read_json(path / "config_sentence_transformers.json")
@@ -243,10 +258,11 @@ MODULES: dict[str, Callable[[Path], Module]] = {
     "LayerNorm": _layer_norm,
     "Normalize": lambda folder: Normalize(),
 }
+FIRST = "Transformer", "StaticEmbedding"
 IGNORED = ("Dropout",)  # does nothing after training
 
 
 def _module(kind: str, folder: Path) -> Module:
     if kind not in MODULES:
-        raise UnknownNameError(f"module type in {folder}:", kind, [*MODULES, *IGNORED, "Transformer"])
+        raise UnknownNameError(f"module type in {folder}:", kind, [*MODULES, *IGNORED, *FIRST])
     return MODULES[kind](folder)

@@ -13,7 +13,7 @@ from twinvec.files import new_folder, write_json
 from twinvec.model_folder import POOLING_KEYS, Dense, LayerNorm, ModelFolder, Module, Pooling
 from twinvec.types import Array
 
-__all__ = ["module_path", "save_model", "write_model"]
+__all__ = ["copy_card", "module_path", "save_model", "write_model", "write_modules"]
 
 WEIGHT_FILES = (
     "model*.safetensors",
@@ -46,8 +46,7 @@ def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array
         write_model(folder, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:
             save_file(dict(weights), place / "model.safetensors", metadata={"format": "pt"})
-        if (folder.path / "README.md").is_file():
-            shutil.copyfile(folder.path / "README.md", place / "README.md")
+        copy_card(folder, place)
 
 
 def write_model(folder: ModelFolder, place: Path, *, files: tuple[str, ...] = BACKBONE_FILES) -> None:
@@ -56,7 +55,16 @@ def write_model(folder: ModelFolder, place: Path, *, files: tuple[str, ...] = BA
         for file in folder.backbone.glob(pattern):
             shutil.copyfile(file, place / file.name)
     if folder.is_sentence_model:
-        _write_layout(folder, place)
+        width = next((int(folder.config[key]) for key in WIDTH_KEYS if key in folder.config), 0)
+        write_modules(folder, place, width=width)
+        limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
+        write_json(place / "sentence_bert_config.json", limits)
+
+
+def copy_card(folder: ModelFolder, place: Path) -> None:
+    """Take the model's README along, if it has one."""
+    if (folder.path / "README.md").is_file():
+        shutil.copyfile(folder.path / "README.md", place / "README.md")
 
 
 def module_path(index: int, module: Module) -> str:
@@ -64,16 +72,15 @@ def module_path(index: int, module: Module) -> str:
     return f"{index}_{type(module).__name__}"
 
 
-def _write_layout(folder: ModelFolder, place: Path) -> None:
-    width = next((int(folder.config[key]) for key in WIDTH_KEYS if key in folder.config), 0)
-    rows = [_row(0, "Transformer", "")]
-    for index, module in enumerate(folder.modules, start=1):
+def write_modules(folder: ModelFolder, place: Path, *, width: int = 0) -> None:
+    """Write which modules a model has, and how texts are prepared for it; ``width`` is that of its states."""
+    first, others = ("StaticEmbedding", folder.modules[1:]) if folder.is_static else ("Transformer", folder.modules)
+    rows = [_row(0, first, "")]
+    for index, module in enumerate(others, start=1):
         path = module_path(index, module)
         rows.append(_row(index, type(module).__name__, path))
         _write_module(module, place / path, width)
     write_json(place / "modules.json", rows)
-    limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
-    write_json(place / "sentence_bert_config.json", limits)
     write_json(place / "config_sentence_transformers.json", _settings(folder))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -182,4 +183,6 @@ def _count_tokens(texts: Sequence[str], model: str, *, offline: bool) -> tuple[I
             block = texts[start : start + TEXTS_PER_BLOCK]
             lengths[start : start + len(block)] = [len(ids) for ids in tokenizer.ids(block)]
             bar.advance(len(block))
+    if folder.is_static:
+        return lengths, tokenizer.limit or sys.maxsize
     return lengths + tokenizer.n_special, inspect_model(folder.path).max_tokens or 512

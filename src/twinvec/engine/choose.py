@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from twinvec.engine.calibration import measure_ranges
@@ -11,6 +11,7 @@ from twinvec.engine.config import is_supported
 from twinvec.engine.int8 import Int8Linear, fold_contexts
 from twinvec.engine.model import Model, read_model
 from twinvec.engine.onnx_runtime import OnnxRuntime
+from twinvec.engine.opened import Engine
 from twinvec.engine.openvino_runtime import OpenvinoRuntime, has_bfloat16
 from twinvec.engine.settings import EngineSettings
 from twinvec.engine.torch_runtime import TorchRuntime
@@ -22,17 +23,6 @@ from twinvec.types import Precision, Runtime
 __all__ = ["Engine", "open_engine"]
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Engine:
-    """A runtime with a model in it, and what its callers must know of that model."""
-
-    runtime: Runtime
-    precision: Precision
-    width: int
-    n_vocabulary: int
-    n_positions: int | None
 
 
 def open_engine(

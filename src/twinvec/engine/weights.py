@@ -39,7 +39,15 @@ __all__ = [
 
 Weights = dict[str, Array]
 ReadWeights = Callable[[Path], Weights]
-DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64, "BF16": np.uint16, "I64": np.int64, "I8": np.int8}
+DTYPES = {
+    "F32": np.float32,
+    "F16": np.float16,
+    "F64": np.float64,
+    "BF16": np.uint16,
+    "I64": np.int64,
+    "I32": np.int32,
+    "I8": np.int8,
+}
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -35,4 +35,8 @@ def check_texts(texts: Iterable[str], first: int = 0) -> list[str]:
             f"Expected a text or a list of texts, got {type(texts).__name__}.",
             hint="Give a str or a list of str.",
         )
-    return [check_text(text, f"texts[{i}]") for i, text in enumerate(texts, first)]
+    # ASCII needs no further look; for most texts that is all the check costs
+    return [
+        text if isinstance(text, str) and text.isascii() else check_text(text, f"texts[{i}]")
+        for i, text in enumerate(texts, first)
+    ]

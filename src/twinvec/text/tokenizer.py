@@ -33,6 +33,7 @@ class Tokenizer:
     suffix: tuple[int, ...]
     lower_case: bool = False
     keeps_end: bool = False
+    limit: int | None = None  # what its file says a text is cut to; most models say it elsewhere
 
     @property
     def n_special(self) -> int:
@@ -63,6 +64,7 @@ def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
     """Read ``tokenizer.json``, or build a WordPiece tokenizer from an old ``vocab.txt``."""
     config = read_json(folder / "tokenizer_config.json")
     fast = _read_fast(folder, config)
+    truncation = fast.truncation or {}
     fast.no_truncation()
     fast.no_padding()
     probe = fast.encode("a")
@@ -75,7 +77,8 @@ def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
         prefix=tuple(probe.ids[:first]),
         suffix=tuple(probe.ids[last + 1 :]),
         lower_case=lower_case,
-        keeps_end=config.get("truncation_side") == "left",
+        keeps_end="left" in (config.get("truncation_side"), truncation.get("direction")),
+        limit=truncation.get("max_length"),
     )
 
 

@@ -99,6 +99,11 @@ def prepare(recipe: Recipe, material: Material, *, work: Path, processes: Proces
 def start_folder(part: ModelPart) -> ModelFolder:
     """The folder to start from, with the pooling and length of the recipe."""
     folder = read_model_folder(find_model(part.start))
+    if folder.is_static:
+        raise InputError(
+            f"{folder.path} is a static model, a table of token vectors, which this training does not change.",
+            hint="Start from a model that has a Transformer.",
+        )
     if part.pooling is not None and folder.pooling.modes != (part.pooling,):
         if len(folder.modules) > 1 and any(hasattr(module, "folder") for module in folder.modules):
             raise InputError(
