@@ -23,8 +23,8 @@ from twinvec import hub
 from twinvec.cli.app import main
 from twinvec.engine import table as table_module
 from twinvec.engine.batching import pad
-from twinvec.engine.table import mean_rows
 from twinvec.engine.stored import pack_int8
+from twinvec.engine.table import mean_rows
 from twinvec.errors import InputError, ModelFolderError, TextTooLongError, UnknownNameError, WeightsError
 from twinvec.inspection import inspect_model
 from twinvec.static import StaticEncoder
@@ -282,7 +282,9 @@ BAD_WEIGHTS = {
     "holds no table of token vectors": lambda weights: {"other": weights["embedding.weight"]},
     r"has the shape \(24,\), not": lambda weights: {"embedding.weight": weights["embedding.weight"][0]},
     "holds NaN or infinite": lambda weights: {"embedding.weight": weights["embedding.weight"] * np.float32(np.nan)},
-    r"holds no table of token vectors \(embedding": lambda weights: {"embedding.weight": weights["embedding.weight"].astype(np.int8)},
+    r"holds no table of token vectors \(embedding": lambda weights: {
+        "embedding.weight": weights["embedding.weight"].astype(np.int8)
+    },
     r"its scales \(3,\), where one a row is needed": lambda weights: {
         "embedding.weight": weights["embedding.weight"].astype(np.int8),
         "embedding.weight.scale": np.ones(3, dtype=np.float32),

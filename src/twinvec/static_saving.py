@@ -17,7 +17,7 @@ from twinvec.model_folder import ModelFolder, Module, Normalize, StaticEmbedding
 from twinvec.model_saving import copy_card, write_modules
 from twinvec.types import Array, StoredPrecision, Vectors
 
-__all__ = ["save_static", "write_static"]
+__all__ = ["fill_static", "save_static", "write_static"]
 
 TABLE = "embedding.weight"
 
@@ -35,6 +35,19 @@ def write_static(
     As float32 it also loads in sentence-transformers; as int8 it takes a quarter of the room, for Twinvec only. The
     folder must not exist yet. No text is too long for the model: a limit in the tokenizer's file is left out.
     """
+    with new_folder(folder) as place:
+        fill_static(place, tokenizer_file, table, normalize=normalize, precision=precision)
+
+
+def fill_static(
+    place: Path,
+    tokenizer_file: Path,
+    table: Vectors,
+    *,
+    normalize: bool = True,
+    precision: StoredPrecision = "float32",
+) -> None:
+    """Write a static model into ``place``, an empty folder that exists."""
     if precision not in get_args(StoredPrecision):
         raise UnknownNameError("precision", precision, get_args(StoredPrecision))
     fast = FastTokenizer.from_file(str(tokenizer_file))
@@ -46,10 +59,9 @@ def write_static(
     if not np.isfinite(table).all():
         raise InputError("The table holds NaN or infinite values.")
     modules: tuple[Module, ...] = (StaticEmbedding(), Normalize()) if normalize else (StaticEmbedding(),)
-    with new_folder(folder) as place:
-        fast.save(str(place / "tokenizer.json"))
-        _write_table(place, table, precision)
-        write_modules(ModelFolder(folder, folder, {}, modules), place)
+    fast.save(str(place / "tokenizer.json"))
+    _write_table(place, table, precision)
+    write_modules(ModelFolder(place, place, {}, modules), place)
 
 
 def save_static(folder: ModelFolder, table: Vectors, target: Path) -> None:

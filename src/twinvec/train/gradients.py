@@ -17,6 +17,7 @@ from torch import Tensor
 from twinvec.train.network import Network
 from twinvec.train.processes import Processes
 from twinvec.train.randomness import drawn_from
+from twinvec.train.static_network import StaticNetwork
 from twinvec.types import Ids
 
 __all__ = ["EncodeTexts", "Part", "backward"]
@@ -28,7 +29,7 @@ LossOf = Callable[[Tensor], Tensor]  # of the vectors of all different texts, (t
 class EncodeTexts:
     """How the texts of a batch become vectors."""
 
-    network: Network
+    network: Network | StaticNetwork
     processes: Processes
     cached_texts: int | None = None
     in_bfloat16: bool = False

@@ -11,6 +11,7 @@ from twinvec.errors import InputError, TrainingError, UnknownNameError
 from twinvec.examples import Examples
 from twinvec.metrics import spearman
 from twinvec.train.network import Network
+from twinvec.train.static_network import StaticNetwork
 from twinvec.train.tokens import TokenTable
 from twinvec.types import Array, Vectors
 from twinvec.vectors import similarity_pairwise, unit_rows
@@ -71,7 +72,7 @@ class Judge:
         """What the score is."""
         return JUDGED_KINDS[self.examples.kind][0]
 
-    def score(self, network: Network) -> float:
+    def score(self, network: Network | StaticNetwork) -> float:
         """The score of the network as it is; higher is better.
 
         A network whose vectors are all the same has no score: that is an error.

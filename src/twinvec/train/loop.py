@@ -18,6 +18,7 @@ from twinvec.train.processes import ALONE, Processes
 from twinvec.train.randomness import DROPOUT
 from twinvec.train.sampling import Batch, n_batches, plan_epoch
 from twinvec.train.settings import TrainSettings, learning_rate
+from twinvec.train.static_network import StaticNetwork
 from twinvec.train.task import Task, used_ids
 
 __all__ = ["StepReport", "Training", "n_steps", "start_training", "train"]
@@ -42,7 +43,7 @@ class StepReport:
 class Training:
     """The state of a run: all that a checkpoint holds, beside the numbers of the recipe."""
 
-    network: Network
+    network: Network | StaticNetwork
     objectives: nn.ModuleList
     optimizer: torch.optim.Optimizer
     step: int = 0
@@ -53,7 +54,7 @@ class Training:
 
 
 def start_training(
-    network: Network, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
+    network: Network | StaticNetwork, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
 ) -> Training:
     """The state before the first step."""
     network.to(processes.device)

@@ -42,6 +42,16 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
         self.width = readout_width(folder.modules, self.backbone.width)
         self.heads = nn.ModuleList(make_head(module, trust_pickle=trust_pickle) for module in folder.modules[1:])
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether texts run without padding."""
+        return self.backbone.is_packed
+
+    @property
+    def n_positions(self) -> int | None:
+        """The most tokens that a text may have, if there is a limit."""
+        return self.backbone.n_positions
+
     def forward(self, rows: Sequence[Ids]) -> Tensor:
         """Vectors of some texts, ``(texts, width)``."""
         states, mask = self.backbone(rows)

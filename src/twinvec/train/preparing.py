@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from torch import nn
 
 from twinvec.errors import InputError
@@ -24,6 +25,7 @@ from twinvec.train.randomness import HEADS, drawn_from
 from twinvec.train.recipe import DataPart, ModelPart, Recipe
 from twinvec.train.recipe_file import recipe_as_toml, with_bare_names
 from twinvec.train.shrinking import shrink_model
+from twinvec.train.static_network import StaticNetwork, start_table
 from twinvec.train.task import Task
 from twinvec.train.teaching import teacher_vectors
 from twinvec.train.tokens import TokenTable, tokenize
@@ -51,7 +53,7 @@ class Material:
 class Prepared:
     """What the loop and the judging need."""
 
-    network: Network
+    network: Network | StaticNetwork
     tasks: tuple[Task, ...]
     dev: Judge | None
     test: tuple[Judge, ...]
@@ -76,24 +78,38 @@ def prepare(recipe: Recipe, material: Material, *, work: Path, processes: Proces
     """Load the network and tokenize. What costs time to make (teachers' vectors) is kept in the folder ``work``."""
     folder = _smaller(recipe.model, material.folder, work=work, processes=processes)
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
-    network = Network(folder, trust_pickle=recipe.model.trust_pickle, dropout=recipe.training.dropout)
-    max_tokens = _max_tokens(recipe.model, folder, network)
-    network.folder = replace(network.folder, max_tokens=max_tokens)
+    network = None if recipe.model.static else _transformer(recipe, folder)
+    max_tokens = _max_tokens(recipe.model, folder, network.n_positions if network else None)
     tokens = partial(_tokens, tokenizer=tokenizer, max_tokens=max_tokens, is_said=processes.is_first)
+    tables = [tokens(examples) for examples in material.data]
+    if network is None:
+        network = _static(recipe.model, folder, tokenizer, tables)
+    network.folder = replace(network.folder, max_tokens=max_tokens)
     tasks = []
-    for place, (part, examples) in enumerate(zip(recipe.data, material.data, strict=True)):
+    for place, (part, examples, table) in enumerate(zip(recipe.data, material.data, tables, strict=True)):
         teachers = teacher_vectors(
             part.teachers, examples.texts, precision=part.teacher_precision, work=work, processes=processes
         )
         with drawn_from(HEADS, recipe.training.seed, place):  # the weights that a head starts from
             objective = _objective(part, examples, network.width, teachers)
-        tasks.append(Task(examples, tokens(examples), objective, part.share, teachers))
+        tasks.append(Task(examples, table, objective, part.share, teachers))
     return Prepared(
         network=network,
         tasks=tuple(tasks),
         dev=Judge(material.dev, tokens(material.dev)) if material.dev else None,
         test=tuple(Judge(examples, tokens(examples)) for examples in material.test),
     )
+
+
+def _transformer(recipe: Recipe, folder: ModelFolder) -> Network:
+    return Network(folder, trust_pickle=recipe.model.trust_pickle, dropout=recipe.training.dropout)
+
+
+def _static(part: ModelPart, folder: ModelFolder, tokenizer: Tokenizer, tables: Sequence[TokenTable]) -> StaticNetwork:
+    """A table of token vectors that starts from what the start model says of each token alone."""
+    assert part.static is not None
+    counts = sum(np.bincount(table.ids, minlength=tokenizer.n_vocabulary) for table in tables)
+    return StaticNetwork(folder, tokenizer, start_table(folder, tokenizer, part.static, np.asarray(counts)))
 
 
 def start_folder(part: ModelPart) -> ModelFolder:
@@ -130,8 +146,7 @@ def _smaller(part: ModelPart, folder: ModelFolder, *, work: Path, processes: Pro
     return start_folder(replace(part, start=str(small)))
 
 
-def _max_tokens(part: ModelPart, folder: ModelFolder, network: Network) -> int:
-    limit = network.backbone.n_positions
+def _max_tokens(part: ModelPart, folder: ModelFolder, limit: int | None) -> int:
     if part.max_tokens and limit and part.max_tokens > limit:
         raise InputError(f"{folder.path} reads at most {limit} tokens, but max_tokens is {part.max_tokens}.")
     return min(folder.max_tokens or limit or DEFAULT_MAX_TOKENS, limit or DEFAULT_MAX_TOKENS)

@@ -34,7 +34,8 @@ class ModelPart:
     """The model to start from. ``pooling`` and ``max_tokens`` are the model's own unless given.
 
     ``layers`` are the layers to keep, counted from 0, and ``feed_forward`` the neurons to keep in the feed-forward part
-    of each; without them, all. ``stored`` is how the weights of the result lie on the disk.
+    of each; without them, all. ``static`` asks for a table of token vectors of this width instead. ``stored`` is how
+    the weights of the result lie on the disk.
     """
 
     start: str
@@ -42,6 +43,7 @@ class ModelPart:
     max_tokens: int | None = None
     layers: tuple[int, ...] = ()
     feed_forward: int | None = None
+    static: int | None = None
     stored: StoredPrecision = "float32"
     trust_pickle: bool = False
 
@@ -54,6 +56,9 @@ class ModelPart:
         if not all(isinstance(layer, int) and not isinstance(layer, bool) for layer in self.layers):
             raise InputError(f"layers must be whole numbers, got {list(self.layers)}.")
         check_count("feed_forward", self.feed_forward, optional=True)
+        check_count("static", self.static, optional=True)
+        if self.static is not None and (self.is_smaller or self.pooling):
+            raise InputError("A static model has neither layers nor feed_forward nor a pooling.")
         if self.stored not in get_args(StoredPrecision):
             raise UnknownNameError("stored", self.stored, get_args(StoredPrecision))
 

@@ -118,7 +118,7 @@ class Run:
             n_steps=self.n_steps,
             n_rows=sum(len(task.examples) for task in tasks),
             n_texts=sum(len(task.tokens) for task in tasks),
-            is_packed=self.prepared.network.backbone.is_packed,
+            is_packed=self.prepared.network.is_packed,
             first=None if dev is None or first is None else Score(dev.examples.name, dev.protocol, first),
         )
 
