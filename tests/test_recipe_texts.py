@@ -142,14 +142,21 @@ def test_wordnet_gives_definitions_and_examples(tmp_path):
 
 
 def test_fields_are_found_at_any_depth_and_in_lists(tmp_path):
-    content = {"a": {"text": "One.<br>Two."}, "b": [{"text": ["Three.", "Four."], "other": "No."}]}
+    content = {
+        "a": {"text": "One.<br>Two."},
+        "b": [{"text": ["Three.", "Four."], "other": "No."}],
+        "translations": {"text": "Non."},
+    }
     archive = wheel(tmp_path / "f.whl", {"x.json": "\ufeff" + json.dumps(content)})
     assert list(readers.read_fields(r"\.json$", "text")(archive)) == ["One.", "Two.", "Three.", "Four."]
 
 
 def test_fortunes_lose_their_authors(tmp_path):
-    archive = wheel(tmp_path / "f.whl", {"dat/wisdom": "Be brief.\n\t\t-- Somebody\n%\nWait.\n"})
-    assert [text.strip() for text in special_readers.read_fortunes("dat/wisdom$")(archive)] == ["Be brief.", "Wait."]
+    archive = wheel(
+        tmp_path / "f.whl", {"dat/wisdom": "Be brief.\n\t\t-- Somebody\n%\nWait. - Someone\n%\nNot so - not here.\n"}
+    )
+    texts = [text.strip() for text in special_readers.read_fortunes("dat/wisdom$")(archive)]
+    assert texts == ["Be brief.", "Wait.", "Not so - not here."]
 
 
 def test_docstrings_give_prose_and_no_parameters(tmp_path):

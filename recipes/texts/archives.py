@@ -13,19 +13,17 @@ __all__ = ["members", "texts_of"]
 
 
 def members(archive: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each member whose name the pattern is found in, by name, so that the order is fixed."""
+    """Name and content of each member whose name the pattern is found in, in the order of the archive."""
     wanted = re.compile(pattern)
     if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as file:
-            for name in sorted(filter(wanted.search, file.namelist())):
-                yield name, file.read(name)
+        with zipfile.ZipFile(archive) as package:
+            for name in filter(wanted.search, package.namelist()):
+                yield name, package.read(name)
         return
-    with tarfile.open(archive) as file:
-        found = [each for each in file.getmembers() if each.isfile() and wanted.search(each.name)]
-        for member in sorted(found, key=lambda each: each.name):
-            opened = file.extractfile(member)
-            assert opened is not None  # it is a file
-            yield member.name, opened.read()
+    with tarfile.open(archive) as tarball:
+        for member in tarball:  # one pass: to go back in a gzipped file is to unpack it again from its start
+            if member.isfile() and wanted.search(member.name) and (opened := tarball.extractfile(member)):
+                yield member.name, opened.read()
 
 
 def texts_of(archive: Path, pattern: str, *, encoding: str = "utf-8-sig") -> Iterator[str]:

@@ -53,19 +53,19 @@ MARKUP = (
 )
 SPACE_BEFORE_MARK = re.compile(r"(?<=\w) +(?=[,;:.!?)](?:\s|$))")
 ADDRESS = re.compile(r"https?:|www\.|\w@\w+\.\w|\w\.(?:com|org|net|html?)\b")
-CODE_MARKS = re.compile(r"[{}<>=\\|_^~#$`\[\]]|::|->|\(\)|//|--\w")
+CODE_MARKS = re.compile(r"[{}<>=\\|_^~#$`\[\]]|::|->|\*\*|\(\)|//|--\w")
 NAME_MARKS = re.compile(r"\b[a-z]+[A-Z]\w*|\w\.\w+\.\w")
 BROKEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2500-\u259f\u2022\ue000-\uf8ff\ufffd]|[\u00c2\u00c3\u00e2][\u0080-\u00bf\u2018-\u2122]"
 )
 UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-DANGLING = re.compile(r"\b(?:a|an|and|are|as|by|e\.g|i\.e|is|or|than|the)\W*$", re.IGNORECASE)
+DANGLING = frozenset({"a", "an", "and", "are", "as", "by", "e.g", "i.e", "is", "or", "than", "the"})
 OPENING = "\"'(\u201c\u2018"
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 NO_KEY = re.compile(r"[\W_]+")
 CAPITAL = re.compile(r"[A-Z]")
 DIGIT = re.compile(r"\d")
-LETTER = re.compile(r"[^\W\d_]")
+LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def fold(text: str) -> str:
@@ -103,7 +103,7 @@ def is_english(text: str) -> bool:
     >>> is_english("The cat sat on the mat."), is_english("Der Hund von nebenan hat heute wieder gebellt")
     (True, False)
     """
-    letters = "".join(LETTER.findall(text))
+    letters = "".join(LETTERS.findall(text))
     if not letters or len(letters.encode("ascii", "ignore")) < 0.95 * len(letters):
         return False
     words = [word.lower() for word in WORD.findall(text)]
@@ -118,7 +118,7 @@ def is_prose(text: str) -> bool:
     """
     n_words = len(text.split())
     n_signs = len("".join(text.split()))
-    n_letters = len(LETTER.findall(text))
+    n_letters = len("".join(LETTERS.findall(text)))
     n_capitals = len(CAPITAL.findall(text))
     n_digits = len(DIGIT.findall(text))
     return (
@@ -131,7 +131,7 @@ def is_prose(text: str) -> bool:
         and len(NAME_MARKS.findall(text)) * 12 <= n_words
         and (text[0].isalnum() or text[0] in OPENING)
         and not text.endswith((":", ",", ";", "(", "-"))
-        and not DANGLING.search(text)
+        and text.rsplit(maxsplit=1)[-1].strip(".,;:()").lower() not in DANGLING
     )
 
 

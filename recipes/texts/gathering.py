@@ -7,7 +7,7 @@ import random
 import tarfile
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ __all__ = ["Gathered", "gather"]
 logger = logging.getLogger(__name__)
 
 SEED = 20
+MARGIN = 5  # cleaning costs more than all else: of a large source, so many times its cap are cleaned
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +62,17 @@ def locate(source: Source, *, data: Path, cache: Path) -> Path:
 
 
 def _clean(source: Source, file: Path, seen: set[str]) -> Iterator[str]:
-    for raw in _raw(source, file):
+    for raw in choose(_raw(source, file), source, margin=MARGIN):
         text = plain(raw)
         if usable(text, min_words=source.min_words) and (key := key_of(text)) not in seen:
             seen.add(key)
             yield text
 
 
-def _raw(source: Source, file: Path) -> Iterable[str]:
-    """The source's texts as they are; those that repeat letter for letter only once, as cleaning costs more."""
+def _raw(source: Source, file: Path) -> list[str]:
+    """The source's texts as they are; those that repeat letter for letter only once."""
     try:
-        return dict.fromkeys(source.read(file))
+        return list(dict.fromkeys(source.read(file)))
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, LookupError, ValueError) as error:
         raise InputError(
             f"{source.name}: {file.name} cannot be read ({type(error).__name__}: {error}).",
@@ -79,11 +80,12 @@ def _raw(source: Source, file: Path) -> Iterable[str]:
         ) from error
 
 
-def choose(texts: Sequence[str], source: Source) -> list[str]:
-    """As many short and long texts as the source may give, drawn with a fixed seed, in their order."""
+def choose(texts: Sequence[str], source: Source, *, margin: int = 1) -> list[str]:
+    """As many short and long texts as the source may give, times ``margin``: drawn with a fixed seed, kept in order."""
     chance = random.Random(f"{SEED} {source.name}")
-    long = [index for index, text in enumerate(texts) if len(text.split()) >= LONG_WORDS]
-    is_long = set(long)
-    short = [index for index in range(len(texts)) if index not in is_long]
-    drawn = chance.sample(short, min(source.cap, len(short))) + chance.sample(long, min(source.cap_long, len(long)))
-    return [texts[index] for index in sorted(drawn)]
+    is_long = [len(text.split()) >= LONG_WORDS for text in texts]
+    drawn: list[int] = []
+    for cap, wanted in ((source.cap, False), (source.cap_long, True)):
+        places = [place for place, long in enumerate(is_long) if long is wanted]
+        drawn += chance.sample(places, min(margin * cap, len(places)))
+    return [texts[place] for place in sorted(drawn)]

