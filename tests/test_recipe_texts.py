@@ -53,7 +53,7 @@ def data(tmp_path):
     table(
         folder / "search" / "cranfield-docs.tsv.gz", "id\ttitle\ttext", "1\twings\tThe wing was tested. It bent a lot."
     )
-    table(folder / "nli" / "snli-dev.tsv.gz", "label\tpremise\thypothesis", "neutral\tA man sleeps there.\tHe dreams.")
+    table(folder / "nli" / "snli-dev.tsv.gz", "label\tpremise\thypothesis", "neutral\tA man sleeps there.\tI see.")
     table(
         folder / "nli" / "snli-train-100k.tsv.gz",
         "label\tpremise\thypothesis",
@@ -209,7 +209,8 @@ def test_evaluation_texts_go_in_whatever_case_and_punctuation(data, sources):
 def test_a_paragraph_goes_if_one_sentence_is_evaluations(data):
     owners = contamination.evaluation_texts(data)
     assert contamination.clash("We went home. A plane is taking off. So we left.", owners) == "sts/sts12"
-    assert contamination.clash("We went home. So we left.", owners) is None
+    assert contamination.clash("We went home. I see. So we left.", owners) is None  # too short to be evaluation's own
+    assert contamination.clash("I see!", owners) == "nli/snli-dev"
 
 
 def test_nothing_is_written_if_an_evaluation_text_is_left(data, sources, tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ __all__ = ["TRAINING_FILES", "clash", "evaluation_texts", "remove", "verify"]
 
 TRAINING_FILES = frozenset({"nli/snli-train", "nli/snli-train-100k", "nli/mnli-train", "nli/mnli-10k"})
 NO_TEXT_COLUMNS = frozenset({"id", "label", "score", "subset", "genre", "source", "topic", "query", "doc", "grade"})
-MIN_KEY = 8  # a shorter key ("yes", "page 3") is no text that evaluation could be said to own
+MIN_KEY = 8  # within a longer text, a sentence with a shorter key ("Yes.", "I see.") is no text of evaluation's
 
 
 def evaluation_texts(folder: Path) -> dict[str, str]:
@@ -33,9 +33,9 @@ def evaluation_texts(folder: Path) -> dict[str, str]:
         name = f"{file.parent.name}/{file.name.removesuffix('.tsv.gz')}"
         if name not in TRAINING_FILES:
             for cell in _cells(file):
-                for part in {cell, *sentences(cell)}:
-                    owners.setdefault(key_of(part), name)
-    return {key: name for key, name in owners.items() if len(key) >= MIN_KEY}
+                for key in _keys(cell):
+                    owners.setdefault(key, name)
+    return owners
 
 
 def _cells(file: Path) -> Iterator[str]:
@@ -46,10 +46,14 @@ def _cells(file: Path) -> Iterator[str]:
 
 def clash(text: str, owners: dict[str, str]) -> str | None:
     """The evaluation file that has this text or one of its sentences; None if no file has."""
-    for part in (text, *sentences(text)):
-        if owner := owners.get(key_of(part)):
-            return owner
-    return None
+    return next((owners[key] for key in _keys(text) if key in owners), None)
+
+
+def _keys(text: str) -> Iterator[str]:
+    """The keys of a text as a whole, and of its sentences that are not too short to be its own."""
+    if whole := key_of(text):
+        yield whole
+    yield from (key for part in sentences(text) if len(key := key_of(part)) >= MIN_KEY)
 
 
 def remove(texts: Iterable[str], owners: dict[str, str]) -> tuple[list[str], Counter[str]]:
