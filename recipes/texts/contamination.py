@@ -1,0 +1,75 @@
+"""Texts that evaluation uses, so that none of them is trained on.
+
+Every table in the data folder counts as evaluation, but those named as training files. Of each, all columns that hold
+text are read, and each cell counts as a whole and sentence by sentence.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from texts.cleaning import key_of
+from texts.splitting import sentences
+from twinvec.errors import InputError
+
+__all__ = ["TRAINING_FILES", "clash", "evaluation_texts", "remove", "verify"]
+
+TRAINING_FILES = frozenset({"nli/snli-train", "nli/snli-train-100k", "nli/mnli-train", "nli/mnli-10k"})
+NO_TEXT_COLUMNS = frozenset({"id", "label", "score", "subset", "genre", "source", "topic", "query", "doc", "grade"})
+MIN_KEY = 8  # within a longer text, a sentence with a shorter key ("Yes.", "I see.") is no text of evaluation's
+
+
+def evaluation_texts(folder: Path) -> dict[str, str]:
+    """Key of each text and sentence that evaluation uses -> the first file that has it, as ``folder/name``."""
+    files = sorted(folder.glob("*/*.tsv.gz"))
+    if not files:
+        raise InputError(f"{folder} holds no data sets.", hint="Name the folder that evaluation reads.")
+    owners: dict[str, str] = {}
+    for file in files:
+        name = f"{file.parent.name}/{file.name.removesuffix('.tsv.gz')}"
+        if name not in TRAINING_FILES:
+            for cell in _cells(file):
+                for key in _keys(cell):
+                    owners.setdefault(key, name)
+    return owners
+
+
+def _cells(file: Path) -> Iterator[str]:
+    with gzip.open(file, "rt", encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            yield from (cell for column, cell in row.items() if column not in NO_TEXT_COLUMNS and cell)
+
+
+def clash(text: str, owners: dict[str, str]) -> str | None:
+    """The evaluation file that has this text or one of its sentences; None if no file has."""
+    return next((owners[key] for key in _keys(text) if key in owners), None)
+
+
+def _keys(text: str) -> Iterator[str]:
+    """The keys of a text as a whole, and of its sentences that are not too short to be its own."""
+    if whole := key_of(text):
+        yield whole
+    yield from (key for part in sentences(text) if len(key := key_of(part)) >= MIN_KEY)
+
+
+def remove(texts: Iterable[str], owners: dict[str, str]) -> tuple[list[str], Counter[str]]:
+    """The texts that evaluation does not use, in their order, and how many each evaluation file cost."""
+    kept: list[str] = []
+    lost: Counter[str] = Counter()
+    for text in texts:
+        if owner := clash(text, owners):
+            lost[owner] += 1
+        else:
+            kept.append(text)
+    return kept, lost
+
+
+def verify(texts: Iterable[str], owners: dict[str, str]) -> None:
+    """Refuse texts that evaluation uses."""
+    for text in texts:
+        if owner := clash(text, owners):
+            raise InputError(f"{text!r} is a text of {owner}: nothing is written.", hint="Report it as a fault.")

@@ -1,0 +1,61 @@
+"""The collection on disk: a gzipped table whose bytes depend on its content only, and a record of its sources."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from texts.cleaning import LONG_WORDS
+from texts.gathering import Gathered
+from twinvec.tables import new_file
+
+__all__ = ["write"]
+
+
+def write(gathered: Sequence[Gathered], out: Path) -> None:
+    """Write ``out`` (source, text) and, beside it, the record of the sources."""
+    lines = [f"{each.source.name}\t{text}\n" for each in gathered for text in each.texts]
+    content = ("source\ttext\n" + "".join(lines)).encode()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(out, replace=True) as raw, gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
+        file.write(content)
+    note = json.dumps(record(gathered, content), indent=2) + "\n"
+    with new_file(record_path(out), replace=True) as raw:
+        raw.write(note.encode())
+
+
+def record_path(out: Path) -> Path:
+    """Where the record of ``out`` stands: ``texts.tsv.gz`` -> ``texts.sources.json``."""
+    return out.with_name(out.name.removesuffix(".gz").removesuffix(".tsv") + ".sources.json")
+
+
+def record(gathered: Sequence[Gathered], content: bytes) -> dict[str, object]:
+    """What was taken from where, under which licence, and what evaluation took out."""
+    removed: Counter[str] = sum((each.removed for each in gathered), Counter())
+    return {
+        "texts": sum(len(each.texts) for each in gathered),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "removed": removed.total(),
+        "removed_by_file": dict(sorted(removed.items())),
+        "sources": [_source_record(each) for each in gathered],
+    }
+
+
+def _source_record(each: Gathered) -> dict[str, object]:
+    package = each.source.package
+    return {
+        "name": each.source.name,
+        "kind": each.source.kind,
+        "registry": package.registry,
+        "package": package.name,
+        "version": package.version,
+        "licence": package.licence,
+        "texts": len(each.texts),
+        "long_texts": sum(len(text.split()) >= LONG_WORDS for text in each.texts),
+        "words": sum(len(text.split()) for text in each.texts),
+        "removed": each.removed.total(),
+    }

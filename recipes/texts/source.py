@@ -1,0 +1,36 @@
+"""What a source of texts is: a pinned package, and which of its texts are taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from texts.cleaning import MIN_WORDS
+from texts.readers import Reader
+
+__all__ = ["Package", "Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package of a registry in one version, or a table of the data folder (registry ``data``).
+
+    The licence is the package's; where the texts in it have one of their own, that follows after a semicolon.
+    """
+
+    registry: str
+    name: str
+    version: str
+    licence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Texts of one kind from one package."""
+
+    name: str
+    kind: str
+    package: Package
+    read: Reader
+    cap: int  # so many short texts at most
+    cap_long: int = 0  # and so many of 60 words or more
+    min_words: int = MIN_WORDS

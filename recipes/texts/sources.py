@@ -1,0 +1,12 @@
+"""All sources, in the order in which they are read: of two that have the same text, the first one keeps it."""
+
+from __future__ import annotations
+
+from texts.general import GENERAL
+from texts.libraries import LIBRARIES
+from texts.source import Source
+from texts.technical import TECHNICAL
+
+__all__ = ["SOURCES"]
+
+SOURCES: tuple[Source, ...] = (*GENERAL, *TECHNICAL, *LIBRARIES)

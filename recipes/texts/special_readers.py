@@ -1,0 +1,111 @@
+"""Readers of forms that one package or one habit has: WordNet, fortunes, chat rules, docstrings."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from texts.archives import texts_of
+from texts.cleaning import COMMON_WORDS
+from texts.readers import Reader, connected
+from texts.splitting import blocks
+
+__all__ = [
+    "prose_of_docstring",
+    "read_chat_rules",
+    "read_docstrings",
+    "read_fortunes",
+    "read_wordnet_examples",
+    "read_wordnet_glosses",
+]
+
+EXAMPLE = re.compile(r'"([^"]+)"')
+CHAT_PATTERN = re.compile(r"<pattern>([A-Z0-9' ]+)</pattern>")
+CHAT_ANSWER = re.compile(r"<template>([^<>]+)</template>")
+FORTUNE_END = re.compile(r"^%\n", re.MULTILINE)
+FORTUNE_AUTHOR = re.compile(r"(?:^\s*|(?<=[.!?\"])\s+)--?\s?[A-Z\"].*\Z", re.DOTALL | re.MULTILINE)
+UNDERLINE = re.compile(r"[-=~^]{3,}\s*$")
+GOOGLE_SECTION = re.compile(
+    r"(?:Args|Arguments|Attributes|Example|Examples|Keyword Args|Parameters|Raises|References|Returns|See Also|Yields"
+    r"|Inputs|Outputs|Usage|Options|Todo)\s*:?\s*$"
+)
+PROSE_SECTIONS = frozenset({"notes", "note", "background", "description", "extended summary", "details"})
+
+
+def _glosses(archive: Path) -> Iterator[str]:
+    for data in texts_of(archive, r"dict/data\.(adj|adv|noun|verb)$"):
+        yield from (line.partition(" | ")[2].strip() for line in data.splitlines() if " | " in line)
+
+
+def read_wordnet_glosses(archive: Path) -> Iterator[str]:
+    """The definitions of WordNet's synsets, without their examples."""
+    for gloss in _glosses(archive):
+        yield EXAMPLE.split(gloss, maxsplit=1)[0].strip(" ;:")
+
+
+def read_wordnet_examples(archive: Path) -> Iterator[str]:
+    """The example sentences in WordNet's glosses."""
+    for gloss in _glosses(archive):
+        yield from EXAMPLE.findall(gloss)
+
+
+def read_fortunes(pattern: str) -> Reader:
+    """A reader of fortune files: items that lines with a percent sign divide, without the names of their authors."""
+
+    def texts(archive: Path) -> Iterator[str]:
+        for document in texts_of(archive, pattern):
+            for fortune in FORTUNE_END.split(document):
+                yield FORTUNE_AUTHOR.sub("", fortune)
+
+    return texts
+
+
+def read_chat_rules(pattern: str) -> Reader:
+    """A reader of AIML: the questions without wildcards, in small letters, and the answers without tags."""
+
+    def texts(archive: Path) -> Iterator[str]:
+        for document in texts_of(archive, pattern):
+            for question in CHAT_PATTERN.findall(document):
+                if not COMMON_WORDS.isdisjoint(question.lower().split()):  # some are in other languages
+                    yield question.capitalize()
+            yield from CHAT_ANSWER.findall(document)
+
+    return texts
+
+
+def read_docstrings(archive: Path) -> Iterator[str]:
+    """The prose in the docstrings of a Python package, its tests left out: paragraphs and sentences."""
+    for source in texts_of(archive, r"^(?!.*(?:/tests?/|/test_|/_vendor|/extern)).*\.py$"):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)
+                tree = ast.parse(source)
+        except (SyntaxError, ValueError):  # a template, or of another Python
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+                yield from connected(blocks(prose_of_docstring(text)))
+
+
+def prose_of_docstring(docstring: str) -> str:
+    """A docstring without its sections of parameters, results, examples and references.
+
+    >>> prose_of_docstring("Add two.\\n\\nParameters\\n----------\\nx : int\\n    One.\\n\\nNotes\\n-----\\nSlow.")
+    'Add two.\\n\\nSlow.'
+    """
+    lines = inspect.cleandoc(docstring).splitlines()
+    kept: list[str] = []
+    in_prose = True
+    for line, following in pairwise([*lines, ""]):
+        if UNDERLINE.match(following) and line.strip():
+            in_prose = line.strip().lower() in PROSE_SECTIONS
+        elif GOOGLE_SECTION.match(line):
+            in_prose = False
+        elif in_prose and not UNDERLINE.match(line):
+            kept.append(line)
+    return "\n".join(kept)

@@ -1,0 +1,90 @@
+"""Documents into paragraphs, and paragraphs into sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from texts.cleaning import MAX_WORDS, fold
+
+__all__ = ["blocks", "paragraphs", "passages", "runs", "sentences"]
+
+RUN_WORDS = 150
+FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
+# A line that is set in, or opens with a mark of a list, directive, heading, table, quotation or prompt, or is a rule.
+NO_PROSE = re.compile(r"\s|\.\. |[-*+•] |\d+[.)] |[#|>:@$%<{}\[\]]|[-=~^\"'`.*+#]{3,}\s*$|\S+\s*::|\w+ ?: ?\w+$")
+BLANK_LINE = re.compile(r"\n\s*\n")
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"'\u201d\u2019)]*\s+(?=[\"'\u201c\u2018(]?[A-Z0-9])")
+ABBREVIATION = re.compile(
+    r"(?:^|[\s(\"“])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Capt|Lt|Rev|Hon|vs|etc|cf|e\.g|i\.e|Fig|No|Vol|al|approx"
+    r"|U\.S|Inc|Ltd|Co|Corp|ca|resp|Eq|Ref|Sec)\.$"
+)
+
+
+def sentences(paragraph: str) -> list[str]:
+    """The sentences of a paragraph. A full stop after a known abbreviation or an initial ends none.
+
+    >>> sentences('Mr. Ash left. "Why?" he was asked. It rained.')
+    ['Mr. Ash left.', '"Why?" he was asked.', 'It rained.']
+    """
+    found: list[str] = []
+    start = 0
+    for gap in SENTENCE_END.finditer(paragraph):
+        end = gap.start() + len(gap[0].rstrip())
+        if not ABBREVIATION.search(paragraph[start:end]):
+            found.append(paragraph[start:end].strip())
+            start = gap.end()
+    return [*found, last] if (last := paragraph[start:].strip()) else found
+
+
+def paragraphs(document: str) -> Iterator[str]:
+    """The paragraphs of a document, which blank lines divide, each on one line.
+
+    >>> list(paragraphs("One\\ntwo.\\n \\nThree."))
+    ['One two.', 'Three.']
+    """
+    return (folded for part in BLANK_LINE.split(document) if (folded := fold(part)))
+
+
+def runs(parts: Sequence[str], *, max_words: int = RUN_WORDS) -> Iterator[str]:
+    """Neighboring sentences joined, as many as fit into ``max_words``.
+
+    >>> list(runs(["One two.", "Three.", "Four five."], max_words=3))
+    ['One two. Three.', 'Four five.']
+    """
+    run: list[str] = []
+    n_words = 0
+    for part in parts:
+        n_more = len(part.split())
+        if run and n_words + n_more > max_words:
+            yield " ".join(run)
+            run, n_words = [], 0
+        run.append(part)
+        n_words += n_more
+    if run:
+        yield " ".join(run)
+
+
+def passages(document: str) -> Iterator[str]:
+    """Each paragraph of a document, and each of its sentences. A paragraph too long for one text comes in runs.
+
+    >>> list(passages("It rains. We go.\\n\\nWhy?"))
+    ['It rains. We go.', 'It rains.', 'We go.', 'Why?']
+    """
+    for paragraph in paragraphs(document):
+        parts = sentences(paragraph)
+        yield from runs(parts) if len(paragraph.split()) > MAX_WORDS else [paragraph]
+        if len(parts) > 1:
+            yield from parts
+
+
+def blocks(document: str) -> Iterator[str]:
+    """The paragraphs of reStructuredText or Markdown that are prose: no headings, lists, directives, code or tables.
+
+    >>> list(blocks("Title\\n=====\\n\\nText\\nhere.\\n\\n.. note::\\n\\n    Set in.\\n\\n>>> code\\n"))
+    ['Text here.']
+    """
+    for block in BLANK_LINE.split(FENCED.sub("", document).strip("\n")):
+        lines = block.splitlines()
+        if lines and not any(NO_PROSE.match(line) for line in lines):
+            yield fold(block)
