@@ -1,4 +1,4 @@
-"""Put the newest benchmark results into README and docs, between marks that name the benchmark.
+"""Put the newest benchmark results and the scores of our models into README and docs, between marks that name them.
 
     python scripts/result_tables.py [--check]
 
@@ -17,11 +17,15 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
+MODELS = ROOT / "docs/models"
 PLACE = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def newest(name: str) -> dict[str, Any]:
-    """The latest result file of a benchmark; dates sort as text."""
+    """The latest result file of a benchmark, as dates sort as text; or the file of that name beside our models."""
+    if (MODELS / f"{name}.json").is_file():
+        content: dict[str, Any] = json.loads((MODELS / f"{name}.json").read_text(encoding="utf-8"))
+        return content
     result: dict[str, Any] = json.loads(sorted(RESULTS.glob(f"*-{name}.json"))[-1].read_text(encoding="utf-8"))
     return result
 
@@ -116,12 +120,95 @@ def limits(result: dict[str, Any]) -> str:
     return f"{table(header, rows)}\n\nTime in float32, by operator: {shares}.\n\n{where(result)}"
 
 
+def static(result: dict[str, Any]) -> str:
+    """Speed of a static model, with what its words being known is worth."""
+    rows = [
+        [
+            row["name"],
+            f"{row['sentences_per_second']:,.0f}",
+            f"{row['ratio']:.1f}",
+            "" if row["mean_cosine"] is None else f"{row['mean_cosine']:.5f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = [f"{result['model']} beside {result['rival']}", "a second", "ratio", "mean cosine"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def scores(result: dict[str, Any]) -> str:
+    """Our models beside their teachers, one a column."""
+    header = ["", *result]
+    models = list(result.values())
+    rows = [[task, *(f"{model['sts'][task]:.2f}" for model in models)] for task in models[0]["sts"]]
+    rows.append(["**STS average**", *(f"**{model['sts_average']:.2f}**" for model in models)])
+    rows += [[task, *(f"{model['transfer'][task]:.2f}" for model in models)] for task in models[0]["transfer"]]
+    rows.append(["**transfer average**", *(f"**{model['transfer_average']:.2f}**" for model in models)])
+    rows.append(["**Cranfield nDCG@10**", *(f"**{model['cranfield']:.2f}**" for model in models)])
+    return table(header, rows)
+
+
+def texts(result: dict[str, Any]) -> str:
+    """What the training texts are, and under which licence."""
+    rows = [
+        [
+            f"{each['name']}: {each['kind']}",
+            f"{each['texts']:,}",
+            f"{each['registry']} {each['package']} {each['version']}".strip(),
+            each["licence"],
+        ]
+        for each in result["sources"]
+    ]
+    removed = ", ".join(f"{name} {count:,}" for name, count in result["removed_by_file"].items())
+    return (
+        f"{table(['source', 'texts', 'package', 'licence'], rows)}\n\n"
+        f"{result['texts']:,} texts; removed because an evaluation file has them: {result['removed']:,} ({removed})."
+    )
+
+
+def frontier(result: dict[str, Any]) -> str:
+    """Shapes of students."""
+    rows = [
+        [
+            row["shape"],
+            f"{row['megabytes']:.1f}",
+            f"{row['times_faster_float32']:.2f}",
+            f"{row['times_faster_int8']:.2f}",
+            f"{row['dev']:.2f}" if "dev" in row else "",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["shape", "MB", "times faster, float32", "int8", f"{result['dev']}, after {result['steps']} steps"]
+    return table(header, rows)
+
+
+def layers(result: dict[str, Any]) -> str:
+    """The best and the worst choice of layers of each size."""
+    rows = []
+    for count in sorted({len(row["layers"]) for row in result["rows"]}):
+        ranked = [row for row in result["rows"] if len(row["layers"]) == count]
+        best, worst = (f"{', '.join(map(str, row['layers']))}: {row['dev']:.2f}" for row in (ranked[0], ranked[-1]))
+        rows.append([f"{count} of 6 layers", best, worst])
+    return f"{table(['untrained', 'best', 'worst'], rows)}\n\nSTSb dev, Spearman x 100; all six: {result['whole']:.2f}."
+
+
+def seeds(result: dict[str, Any]) -> str:
+    """What another seed gives."""
+    rows = [[f"seed {seed}", *(f"{value:.2f}" for value in row.values())] for seed, row in result["seeds"].items()]
+    return table(["", *next(iter(result["seeds"].values()))], rows)
+
+
 RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "encode": encode,
     "train": train,
     "start": start,
     "memory": memory,
     "limits": limits,
+    "static": static,
+    "scores": scores,
+    "texts": texts,
+    "frontier": frontier,
+    "layers": layers,
+    "seeds": seeds,
 }
 
 
@@ -133,7 +220,7 @@ def rendered(page: str) -> str:
 def main(check: bool) -> int:
     """Fill all pages, or say which are behind."""
     behind = []
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(MODELS.glob("*.md"))]:
         page = path.read_text(encoding="utf-8")
         if rendered(page) != page:
             behind.append(path.name)

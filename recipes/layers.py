@@ -1,0 +1,60 @@
+"""Which layers to keep: the dev score of every choice of two to four layers before any training.
+
+python recipes/layers.py recipes/mini.toml docs/models/layers.json
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import tempfile
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+import twinvec
+from twinvec.engine.config import read_backbone
+from twinvec.examples import Examples, read_examples
+from twinvec.hub import find_model
+from twinvec.metrics import spearman
+from twinvec.model_folder import read_model_folder
+from twinvec.train import read_recipe
+from twinvec.train.shrinking import shrink_model
+
+COUNTS = 2, 3, 4
+
+
+def dev_score(model: Path, dev: Examples) -> float:
+    """Spearman x 100 of cosine."""
+    vectors = twinvec.load(model).encode(dev.texts, progress=False)
+    left, right = (vectors[dev.places[role]] for role in ("text1", "text2"))
+    assert dev.targets is not None
+    return 100 * spearman(twinvec.similarity_pairwise(left, right), np.asarray(dev.targets))
+
+
+def main(recipe_file: Path, target: Path) -> None:
+    """Cut, judge, write; the last layer is always kept, as the readout expects its states."""
+    recipe = read_recipe(recipe_file)
+    assert recipe.dev is not None
+    dev = read_examples(recipe.dev.source)
+    folder = read_model_folder(find_model(recipe.model.start))
+    *earlier, last = range(read_backbone(folder.config).n_blocks)
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        for layers in ((*few, last) for count in COUNTS for few in combinations(earlier, count - 1)):
+            small = Path(place) / "-".join(map(str, layers))
+            shrink_model(folder, small, layers=layers, trust_pickle=False)
+            rows.append({"layers": layers, "dev": round(dev_score(small, dev), 2)})
+            print(rows[-1])
+    rows.sort(key=lambda row: (len(row["layers"]), -row["dev"]))
+    whole = round(dev_score(folder.path, dev), 2)
+    target.write_text(json.dumps({"whole": whole, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
