@@ -11,6 +11,7 @@ import sys
 import tempfile
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def main(recipe_file: Path, target: Path) -> None:
     dev = read_examples(recipe.dev.source)
     folder = read_model_folder(find_model(recipe.model.start))
     *earlier, last = range(read_backbone(folder.config).n_blocks)
-    rows = []
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as place:
         for layers in ((*few, last) for count in COUNTS for few in combinations(earlier, count - 1)):
             small = Path(place) / "-".join(map(str, layers))

@@ -1,0 +1,75 @@
+"""Put a trained model into the package, and what it was made of and how it learned into the docs.
+
+    python recipes/ship.py TRAINED_FOLDER recipes/texts.sources.json
+
+The folder's name is the model's: twinvec-mini or twinvec-static. The texts that taught it go into its card.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+MODELS, DOCS = ROOT / "src/twinvec/models", ROOT / "docs/models"
+NEEDED = ("config.json", "config_sentence_transformers.json", "model.safetensors", "modules.json", "tokenizer.json")
+ALSO = ("sentence_bert_config.json", "tokenizer_config.json", "special_tokens_map.json", "1_Pooling")
+MADE_OF = """{begun}
+
+## Texts and licences
+
+The weights are derived from all-MiniLM-L6-v2 (Apache-2.0), the only teacher, and are licensed alike. They were
+taught on {texts:,} texts, without labels; those that any evaluation file holds were removed before ({removed:,}).
+
+{lines}
+"""
+LOGGED_EVERY = 10  # steps; the whole log would be larger than it is telling
+
+
+def ship(trained: Path, record: dict[str, Any]) -> None:
+    """Copy what inference needs, write the card, keep the run's traces."""
+    target, short = MODELS / trained.name, trained.name.removeprefix("twinvec-")
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for name in (*NEEDED, *ALSO):
+        source = trained / name
+        if source.is_dir():
+            shutil.copytree(source, target / name)
+        elif source.is_file():
+            shutil.copyfile(source, target / name)
+    (target / "README.md").write_text(
+        card((trained / "README.md").read_text(encoding="utf-8"), record), encoding="utf-8"
+    )
+    DOCS.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(trained / "training/curve.png", DOCS / f"{short}-curve.png")
+    shutil.copyfile(trained / "training/scores.json", DOCS / f"{short}-scores.json")
+    rows = (trained / "training/log.jsonl").read_text(encoding="utf-8").splitlines()
+    kept = [row for row in rows if "dev" in (found := json.loads(row)) or found.get("step", 0) % LOGGED_EVERY == 0]
+    (DOCS / f"{short}-log.jsonl").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    (DOCS / "texts.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def card(trained_card: str, record: dict[str, Any]) -> str:
+    """The card of the training run, with language and licence in its head and the texts at its end."""
+    begun = trained_card.replace("---\n", "---\nlanguage: en\nlicense: apache-2.0\n", 1)
+    begun = begun.replace(
+        "`training/` holds this recipe, the log and the learning curve.", "The log is in docs/models."
+    )
+    lines = [
+        f"- {each['name']} ({each['kind']}): {each['texts']:,} texts, {each['registry']} package {each['package']} "
+        f"{each['version']}, {each['licence']}"
+        for each in record["sources"]
+        if each["texts"]
+    ]
+    return MADE_OF.format(
+        begun=begun.rstrip(), texts=record["texts"], removed=record["removed"], lines="\n".join(lines)
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    ship(Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")))

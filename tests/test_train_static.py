@@ -1,0 +1,95 @@
+"""Static models in training: a table that starts from a larger model, learns from it, and is read back the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import twinvec
+from tiny import WORDS
+from training import assert_same_bits, sentence, sts_source, write_sts
+from twinvec.errors import InputError
+from twinvec.examples import DataSource
+from twinvec.metrics import spearman
+
+for needed in ("torch", "transformers", "matplotlib"):
+    pytest.importorskip(needed, reason="training needs the extra 'train'")
+
+import random  # noqa: E402
+
+from twinvec.text import load_tokenizer  # noqa: E402
+from twinvec.train import DataPart, DevPart, ModelPart, Recipe, TrainSettings, run_recipe  # noqa: E402
+from twinvec.train.static_network import StaticNetwork, start_table  # noqa: E402
+from twinvec.train.tokens import tokenize  # noqa: E402
+
+TEXTS = [sentence(random.Random(i)) for i in range(80)]
+
+
+@pytest.fixture
+def recipe(tmp_path, tiny_bert):
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
+    part = DataPart(
+        DataSource(str(tmp_path / "texts.txt"), "texts"),
+        "distillation",
+        {"loss": "cosine", "similarity_weight": 5.0},
+        teachers=(str(tiny_bert),),
+    )
+    dev = DevPart(sts_source(write_sts(tmp_path / "dev.tsv")), every=10)
+    settings = TrainSettings(epochs=8, learning_rate=1e-2)
+    return Recipe(ModelPart(str(tiny_bert), static=12), (part,), settings, dev)
+
+
+def run(recipe, target, *, stop_after=None):
+    for event in run_recipe(recipe, target):
+        if stop_after is not None and getattr(event, "step", 0) == stop_after:
+            break
+
+
+def similarities(folder):
+    vectors = twinvec.load(folder).encode(TEXTS)
+    return twinvec.similarity(vectors, vectors)[np.triu_indices(len(TEXTS), 1)]
+
+
+def test_a_table_learns_what_its_teacher_says(recipe, tmp_path, tiny_bert):
+    run(recipe, tmp_path / "table")
+    encoder = twinvec.load(tmp_path / "table")
+    assert encoder.folder.is_static and encoder.width == 12
+    assert spearman(similarities(tmp_path / "table"), similarities(tiny_bert)) > 0.7
+
+
+def test_a_stopped_run_ends_with_the_same_table(recipe, tmp_path):
+    run(recipe, tmp_path / "whole")
+    run(recipe, tmp_path / "stopped", stop_after=7)
+    run(recipe, tmp_path / "stopped")
+    assert_same_bits(tmp_path / "whole", tmp_path / "stopped")
+
+
+def test_training_and_the_encoder_give_the_same_vectors(tmp_path, tiny_bert):
+    folder = twinvec.load(tiny_bert).folder
+    tokenizer = load_tokenizer(folder.backbone)
+    tokens = tokenize(["", *TEXTS], tokenizer, 32)
+    network = StaticNetwork(
+        folder, tokenizer, start_table(folder, tokenizer, 8, np.bincount(tokens.ids, minlength=tokenizer.n_vocabulary))
+    )
+    (tmp_path / "table").mkdir()
+    network.write(tmp_path / "table")
+    expected = twinvec.load(tmp_path / "table").encode(["", *TEXTS])
+    assert np.abs(network.encode(tokens.rows(range(len(tokens)))) - expected).max() < 1e-6
+
+
+def test_frequent_tokens_start_light(tiny_bert):
+    folder = twinvec.load(tiny_bert).folder
+    tokenizer = load_tokenizer(folder.backbone)
+    counts = np.zeros(tokenizer.n_vocabulary, dtype=np.int64)
+    word = tokenizer.ids([WORDS[0]])[0][0]
+    even = start_table(folder, tokenizer, 8, counts)
+    counts[word] = 1000
+    weighted = start_table(folder, tokenizer, 8, counts)
+    ratio = np.linalg.norm(weighted, axis=1) / np.linalg.norm(even, axis=1)
+    assert ratio[word] == pytest.approx(1e-3 / (1 + 1e-3), rel=1e-3)
+    assert np.allclose(np.delete(ratio, word), 1, atol=1e-5)
+
+
+def test_a_static_model_has_no_layers_to_choose():
+    with pytest.raises(InputError, match="neither layers nor feed_forward nor a pooling"):
+        ModelPart("x", static=8, layers=(0, 1))
