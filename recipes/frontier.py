@@ -20,7 +20,8 @@ from typing import Any
 
 import twinvec
 from twinvec.cli.sentences import gather_sentences
-from twinvec.model_folder import model_files
+from twinvec.engine.stored import pack_int8
+from twinvec.engine.weights import read_weights
 from twinvec.train import Recipe, read_recipe, run_recipe
 
 SHAPES: dict[str, tuple[tuple[int, ...], int]] = {
@@ -99,8 +100,9 @@ def timed(folders: dict[str, Path], texts: list[str], precision: Any) -> dict[st
 
 
 def megabytes(folder: Path) -> float:
-    """Size of a model's files on the disk."""
-    return sum(file.stat().st_size for file in model_files(folder)) / 1e6
+    """Size of a model when its weights are stored as int8."""
+    packed = pack_int8(read_weights(folder)).values()
+    return (sum(values.nbytes for values in packed) + (folder / "tokenizer.json").stat().st_size) / 1e6
 
 
 def draw(rows: list[dict[str, Any]], target: Path) -> None:
