@@ -127,7 +127,7 @@ def test_a_run_that_patience_has_ended_does_not_go_on(recipe, tmp_path, monkeypa
     assert losses(run(recipe, tmp_path / "model")) == []
 
 
-def refuse(*_):
+def refuse(*_, **__):
     raise OSError("no space")
 
 

@@ -14,7 +14,6 @@ import click
 from twinvec.cli.options import PRECISIONS, ModelChoice, model_options
 from twinvec.cli.screen import open_console, plain_table, say
 from twinvec.errors import DeviceError, MissingExtraError
-from twinvec.text import sample_texts
 
 if TYPE_CHECKING:
     from twinvec.encoder import Encoder
@@ -83,6 +82,7 @@ def load_precisions(model: ModelChoice, asked: tuple[str, ...]) -> dict[str, Enc
 
 def measure(encoders: Mapping[str, Encoder]) -> list[Speed]:
     """The speed of each encoder; rounds are interleaved, so that a busy moment hits all alike."""
+    from twinvec.text import sample_texts
     from twinvec.vectors import similarity_pairwise
 
     texts = sample_texts(N_TEXTS)
