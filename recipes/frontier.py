@@ -11,11 +11,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import twinvec
@@ -85,18 +83,14 @@ def measure(recipe: Recipe, root: Path, target: Path) -> None:
 
 def timed(folders: dict[str, Path], texts: list[str], precision: Any) -> dict[str, float]:  # noqa: ANN401
     """Median seconds of each model over the texts; every round runs all of them."""
+    sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+    from common import alternate
+
     runs: dict[str, Callable[[], object]] = {}
     for shape, folder in folders.items():
         encoder = twinvec.load(folder, precision=precision)
         runs[shape] = lambda encoder=encoder: encoder.encode(texts, progress=False)  # type: ignore[misc]
-        runs[shape]()  # warm
-    seconds: dict[str, list[float]] = {shape: [] for shape in runs}
-    for _ in range(N_ROUNDS):
-        for shape, run in runs.items():
-            started = time.perf_counter()
-            run()
-            seconds[shape].append(time.perf_counter() - started)
-    return {shape: median(values) for shape, values in seconds.items()}
+    return alternate(runs, N_ROUNDS)
 
 
 def megabytes(folder: Path) -> float:

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from twinvec.shipped import SHIPPED
+
 ROOT = Path(__file__).parents[1]
 MODELS, DOCS = ROOT / "src/twinvec/models", ROOT / "docs/models"
 NEEDED = ("config.json", "config_sentence_transformers.json", "model.safetensors", "modules.json", "tokenizer.json")
@@ -31,6 +33,8 @@ LOGGED_EVERY = 10  # steps; the whole log would be larger than it is telling
 
 def ship(trained: Path, record: dict[str, Any]) -> None:
     """Copy what inference needs, write the card, keep the run's traces."""
+    if trained.name not in SHIPPED or not (trained / "training").is_dir():
+        sys.exit(f"{trained} is no folder of a training run named {' or '.join(SHIPPED)}: nothing is changed.")
     target, short = MODELS / trained.name, trained.name.removeprefix("twinvec-")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)

@@ -191,12 +191,6 @@ def layers(result: dict[str, Any]) -> str:
     return f"{table(['untrained', 'best', 'worst'], rows)}\n\nSTSb dev, Spearman x 100; all six: {result['whole']:.2f}."
 
 
-def seeds(result: dict[str, Any]) -> str:
-    """What another seed gives."""
-    rows = [[f"seed {seed}", *(f"{value:.2f}" for value in row.values())] for seed, row in result["seeds"].items()]
-    return table(["", *next(iter(result["seeds"].values()))], rows)
-
-
 RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "encode": encode,
     "train": train,
@@ -208,7 +202,6 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "texts": texts,
     "frontier": frontier,
     "layers": layers,
-    "seeds": seeds,
 }
 
 

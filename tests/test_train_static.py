@@ -93,6 +93,13 @@ def test_frequent_tokens_start_light(tiny_bert):
     assert np.allclose(np.delete(ratio, word), 1, atol=1e-5)
 
 
+def test_a_table_is_not_wider_than_the_vectors_it_starts_from(tiny_bert):
+    folder = twinvec.load(tiny_bert).folder
+    tokenizer = load_tokenizer(folder.backbone)
+    with pytest.raises(InputError, match=r"static is 999, but .* gives vectors of"):
+        start_table(folder, tokenizer, 999, np.zeros(tokenizer.n_vocabulary, dtype=np.int64))
+
+
 def test_a_static_model_has_no_layers_to_choose():
     with pytest.raises(InputError, match="neither layers nor feed_forward nor a pooling"):
         ModelPart("x", static=8, layers=(0, 1))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from twinvec.engine.batching import pad
+from twinvec.errors import InputError
 from twinvec.loading import load
 from twinvec.model_folder import ModelFolder
 from twinvec.static_saving import fill_static
@@ -58,11 +58,6 @@ class StaticNetwork(nn.Module):  # type: ignore[misc] # torch is not typed here
     def train_only(self, used: Ids) -> None:
         """The whole table is trained: it has no other part."""
 
-    @contextmanager
-    def whole_table(self) -> Iterator[None]:
-        """It is always whole."""
-        yield
-
     def write(self, place: Path, *, stored: StoredPrecision = "float32") -> None:
         """Write the model into ``place``, an empty folder that exists."""
         table = self.table.detach().cpu().numpy()
@@ -76,6 +71,8 @@ def start_table(folder: ModelFolder, tokenizer: Tokenizer, width: int, counts: I
     ``RARE / (RARE + p)``, so that a mean is not all function words. Gives ``(n_vocabulary, width)``.
     """
     encoder = load(folder.path, long="cut")
+    if width > encoder.engine.width:
+        raise InputError(f"static is {width}, but {folder.path} gives vectors of {encoder.engine.width} values only.")
     vectors = np.empty((len(counts), encoder.engine.width), dtype=np.float32)
     for start in range(0, len(counts), TOKENS_AT_ONCE):
         tokens = range(start, min(start + TOKENS_AT_ONCE, len(counts)))
