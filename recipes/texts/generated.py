@@ -1,7 +1,7 @@
 """Sentences of our own: templates filled with words, the same ones for the same seed.
 
-A template is a sentence with three signs. ``[one|two|]`` is a choice of wordings, the last of them none. ``{slot}`` is a
-word of the list of that name; ``{slot2}`` is another one of the same list, and the same slot twice is the same word.
+A template is a sentence with three signs. ``[one|two|]`` is a choice of wordings, the last of them none. ``{slot}`` is
+a word of the list of that name; ``{slot2}`` is another one of the same list, and the same slot twice is the same word.
 ``{form:slot}`` inflects it. `` / `` divides sentences that are filled alike, and that come out as texts of their own.
 A slot whose words have two parts, such as a verb and what it is done to, is read by part: ``{deed.0}``, ``{a:deed.1}``.
 """

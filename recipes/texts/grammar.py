@@ -16,7 +16,8 @@ PLURALS = {
     "shelf": "shelves", "calf": "calves", "loaf": "loaves", "thief": "thieves", "wife": "wives", "life": "lives",
     "scarf": "scarves", "half": "halves", "potato": "potatoes", "tomato": "tomatoes", "hero": "heroes",
     "mango": "mangoes", "buffalo": "buffaloes", "sheep": "sheep", "deer": "deer", "fish": "fish", "moose": "moose",
-    "salmon": "salmon", "trout": "trout", "series": "series", "aircraft": "aircraft", "bison": "bison", "cattle": "cattle",
+    "salmon": "salmon", "trout": "trout", "series": "series", "aircraft": "aircraft", "bison": "bison",
+    "cattle": "cattle",
 }  # fmt: skip
 PASTS = {
     "be": ("was", "been"), "blow": ("blew", "blown"), "break": ("broke", "broken"), "build": ("built", "built"),

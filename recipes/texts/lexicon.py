@@ -1,8 +1,8 @@
 """WordNet as lists of words: the kinds of a thing, the people and places of a class, adjectives near another.
 
-Only words whose first sense is the one wanted are given, so that "kinds of dog" has no people in it, and a list reads as
-a reader would take it. What is rare but plain English (``zither``) is in; Latin names, abbreviations and phrases of more
-than three words are not.
+Only words whose first sense is the one wanted are given, so that "kinds of dog" has no people in it, and a list reads
+as a reader would take it. What is rare but plain English (``zither``) is in; Latin names and phrases of more than three
+words are not.
 """
 
 from __future__ import annotations
