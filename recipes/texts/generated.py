@@ -87,7 +87,7 @@ def _draw(
     words: Sequence[str | tuple[str, ...]], taken: set[tuple[str, ...]], chance: random.Random
 ) -> tuple[str, ...]:
     """A word that was not drawn yet for this sentence, if one can be had in a few tries."""
-    for _ in range(5):
+    for _ in range(20):
         word = chance.choice(words)
         parts = (word,) if isinstance(word, str) else word
         if parts not in taken:
