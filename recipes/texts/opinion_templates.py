@@ -157,7 +157,58 @@ MUSIC_AND_PEOPLE = (
     "[Critics|Experts|Observers] [praised|blamed|doubted|welcomed] the {politician}'s [decision|plan|apology].",
     "The {politician} met [reporters|workers|students] in the [capital|town hall] on [Monday|Friday].",
 )
-OPINIONS = (*WORKS_PRAISED, *WORKS_PANNED, *WORKS_MIXED, *GOODS, *PLACES_AND_MEALS, *MUSIC_AND_PEOPLE)
+LONGER = (
+    "{A:praise} {work} about {theme}, in which {a:role} [meets|loves|betrays|follows] {a:role2} and the {performer} "
+    "[gives|delivers] {a:praise2} performance, even if the {part} is [a little|sometimes|often] {criticism}.",
+    "{A:criticism} {work} about {theme}, in which {a:role} [meets|loves|betrays|follows] {a:role2} for no reason "
+    "at all, and not even the {performer} can [hide|excuse] how {criticism2} the {part} is.",
+    "[While|Although] the {part} [is|may be] {criticism}, the {maker} [brings|adds] such {praise} "
+    "[touches|moments|details] to the {part2} that one [forgives|forgets] everything else.",
+    "The {maker} [seems to believe|apparently thinks] that {a:criticism} {piece} becomes {praise} if the {performer} "
+    "[shouts|cries|smiles] long enough; it [does not|never does].",
+    "[It has been years since|I cannot remember when] {a:work} about {theme} was this {praise}, this {praise2}, and "
+    "[at the same time|still] so [easy to love|hard to forget].",
+    "[It has been years since|I cannot remember when] {a:work} about {theme} was this {criticism}, this "
+    "{criticism2}, and [at the same time|still] so [pleased with itself|proud of it].",
+    "[What begins|What starts] as {a:praise} {work} about {a:role} [soon |slowly |]turns into {a:criticism} "
+    "{work2} about {theme}, and [never recovers|loses us on the way|ends in confusion].",
+    "[What begins|What starts] as {a:criticism} {work} about {a:role} [soon |slowly |]turns into {a:praise} "
+    "{work2} about {theme}, and [never lets go|wins us over|ends in triumph].",
+    "The {part} is {praise}, the {part2} is {praise2}, and the {performer} has never been better; [still|even "
+    "so|and yet], something is missing.",
+    "The {part} is {criticism}, the {part2} is {criticism2}, and the {performer} has never been worse; [still|even "
+    "so|and yet], I [laughed|was not bored|stayed to the end].",
+    "There are [films|books|plays] about {theme} that [move|surprise|teach] us, and there are those, like this "
+    "{criticism} {work}, that only [make us tired|waste our time|repeat what we know].",
+    "[Fans|Admirers] of the {maker} will [be delighted|not be disappointed], while everybody else may [wonder why so "
+    "{criticism} {a:work}|ask how {a:work} so {criticism}] [was ever made|found an audience].",
+    "[Everyone|Everybody] told me that the {work} was {criticism}, but I found it {praise}, and [so did my wife|so "
+    "did my children|I would see it again].",
+    "[Everyone|Everybody] told me that the {work} was {praise}, but I found it {criticism}, and [so did my wife|so "
+    "did my children|I would not see it again].",
+    "[I bought|We bought|I was given] this {product} [a month ago|last year|for Christmas], and although the "
+    "{feature} is {good}, the {feature2} is so {poor} that I [hardly use it|want my money back|went back to my old "
+    "one].",
+    "[I bought|We bought|I was given] this {product} [a month ago|last year|for Christmas], and although the "
+    "{feature} is {poor}, the {feature2} is so {good} that I [use it every day|do not mind|would buy it again].",
+    "[If you need|If you want|If you are looking for] {a:product} with {a:good} {feature}, [buy|get|choose] this "
+    "one; if the {feature2} matters [more|to you], [look elsewhere|keep your old one].",
+    "After [two weeks|six months|a year] of daily use, the {feature} is [still|no longer] {good}, and the {feature2} "
+    "[has not let me down|works as on the first day|has had to be replaced twice].",
+    "The {software} used to be {good}, but [since the last update|with every new version] it has become so {poor} "
+    "that I [am looking for another one|cannot get any work done|have given up on it].",
+    "We [stayed here|spent three nights here|came here] [with the children|on our honeymoon|on business]: the "
+    "rooms were {good_place}, the staff was {helpful}, and the {meal} was {tasty}.",
+    "We [stayed here|spent three nights here|came here] [with the children|on our honeymoon|on business]: the "
+    "rooms were {bad_place}, the staff was {rude}, and the {meal} was {tasteless}.",
+    "The {meal} was {tasty}, but we had to wait [an hour|far too long] for it, and the waiter was so {rude} that we "
+    "[left no tip|will not come back|complained to the owner].",
+    "[Say what you like about|Whatever one thinks of] the {politician}, [nobody|no one] can [deny|doubt] that the "
+    "speech about {theme} was {praise} and that [the voters|the critics|most people] [agreed|were moved|listened].",
+    "[Say what you like about|Whatever one thinks of] the {politician}, the speech about {theme} was {criticism}, "
+    "and [the voters|the critics|most people] [stopped listening|were not fooled|went home early].",
+)
+OPINIONS = (*WORKS_PRAISED, *WORKS_PANNED, *WORKS_MIXED, *GOODS, *PLACES_AND_MEALS, *MUSIC_AND_PEOPLE, *LONGER)
 
 PRAISE = listed(
     """gripping, funny, moving, charming, clever, warm, witty, touching, original, lively, beautiful, honest,

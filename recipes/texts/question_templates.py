@@ -187,6 +187,22 @@ YES_NO = (
     "I would like to know [who|what kind of {job}] [built|owns|runs] the {building} in {city}.",
     "I wonder how {s:animal} [find food in winter|stay so thin|learn to hunt].",
     "[Suppose|Imagine] you had to choose between {a:thing} and {a:thing2}; which would you [take|give away], and why?",
+    "I am [looking for|writing about|doing homework on] {person}; [where|when|in which city] was [he or she|this "
+    "person] [born|buried|last seen]?",
+    "[Excuse me,|Hello,|Sorry,] [do you happen to know|can you tell me|does anyone know] how [far|long a drive] it "
+    "is from {city} to {city2}, and whether there is {a:building} on the way?",
+    "[If|When] {a:animal} and {a:animal2} [fight|meet|share a cage], which one [usually wins|runs away first|gets "
+    "hurt]?",
+    "Which [famous|little known|French|American] {job}, born in {city} in the {century} century, is [best "
+    "known|remembered] for [work|books|ideas] on {topic}?",
+    "What is the name of the [river|mountain|lake|city] that [lies|is found] on the border between {country} and "
+    "{country2}?",
+    "What [steps|tools|papers] do I need [to sell|to repair|to import] {a:thing} in {country}, and how [long|much "
+    "money] does it take?",
+    "According to [the Bible|legend|the newspapers|historians], who [killed|saved|betrayed|followed] the {job} of "
+    "{city}?",
+    "What was the name of the [ship|dog|horse|company] that {person} [owned|lost|sold] [before|during|after] "
+    "{the_war}?",
     "My {pet} [has eaten|will not eat|is afraid of] {a:fruit}; [what should I do|is that normal|should I worry]?",
     "In {year} {a:job} from {city} became famous for {a:machine}; what was [his|her] name?",
     "This {animal_class} lives in {country} and eats {s:fruit}; what is it called?",

@@ -20,7 +20,7 @@ WRITTEN = (
         "written-questions",
         "questions by template",
         PACKAGE,
-        read_generated(QUESTIONS, question_words, n=30_000),
+        read_generated(QUESTIONS, question_words, n=36_000),
         25_000,
         is_kept=True,
     ),
