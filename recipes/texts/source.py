@@ -34,3 +34,4 @@ class Source:
     cap: int  # so many short texts at most
     cap_long: int = 0  # and so many of 60 words or more
     min_words: int = MIN_WORDS
+    is_kept: bool = False  # stays whole when the collection is cut to size

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from texts.general import GENERAL
 from texts.libraries import LIBRARIES
+from texts.questions import QUESTIONS
 from texts.source import Source
 from texts.technical import TECHNICAL
+from texts.written import WRITTEN
 
 __all__ = ["SOURCES"]
 
-SOURCES: tuple[Source, ...] = (*GENERAL, *TECHNICAL, *LIBRARIES)
+SOURCES: tuple[Source, ...] = (*QUESTIONS, *GENERAL, *TECHNICAL, *LIBRARIES, *WRITTEN)

