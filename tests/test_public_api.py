@@ -16,7 +16,7 @@ SOURCE = ROOT / "src/twinvec"
 LEVELS = [
     ("errors", "types"),
     ("extras",),
-    ("files", "vectors", "progress", "metrics"),
+    ("files", "vectors", "wk", "progress", "metrics"),
     ("text", "vector_store", "shipped"),
     ("hub", "model_folder", "tables"),
     ("examples",),
