@@ -21,6 +21,7 @@ from twinvec.cli import main, options
 from twinvec.cli.group import CleanErrors
 from twinvec.cli.screen import show_seconds
 from twinvec.errors import DeviceError, InputError, ModelNotFoundError
+from twinvec.model_folder import READOUTS
 from twinvec.tables import READ_FORMATS
 from twinvec.vectors import SIMILARITIES
 
@@ -368,6 +369,7 @@ def test_choices_are_those_of_the_library():
     assert get_args(types.RuntimeName) == options.RUNTIMES
     assert get_args(types.Device) == options.DEVICES
     assert get_args(types.LongPolicy) == options.LONG_POLICIES
+    assert options.READOUTS == READOUTS
     assert get_args(types.OutputType) == embed_module.OUTPUT_TYPES
     assert tuple(READ_FORMATS) == options.FORMATS
 

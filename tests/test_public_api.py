@@ -22,7 +22,7 @@ LEVELS = [
     ("examples",),
     ("model_saving",),
     ("engine",),
-    ("inspection", "encoding", "static_saving"),
+    ("inspection", "encoding", "explanation", "static_saving"),
     ("encoder",),
     ("static",),
     ("loading",),

@@ -18,7 +18,7 @@ Numbers = NDArray[np.float64]
 # States are float32, whose rounding moves a cosine by some 1e-7: what is smaller is no signal.
 LEAST_COSINE = 1e-6  # mean cosine to the context
 LEAST_NOVELTY = 1e-6  # of all layers together, as a share of a vector's length
-LEAST_PIVOT = 1e-12  # squared share of a context vector outside of those before it
+LEAST_PIVOT = 1e-12  # squared share of a vector outside of the span of others
 LEAST_VARIANCE = 1e-12  # of neighbour layers' cosines, over all tokens of a text
 
 
@@ -91,7 +91,8 @@ def squared_novelty(cosines: Numbers, windows: list[list[int]]) -> Numbers:
         column = systems[:, place + 1 :, place]
         share = column / np.where(pivot > LEAST_PIVOT, pivot, np.inf)[:, None]
         systems[:, place + 1 :, place + 1 :] -= share[:, :, None] * column[:, None, :]
-    return systems[:, -1, -1].clip(0, 1).reshape(cosines.shape[1:])
+    outside = systems[:, -1, -1].clip(0, 1)
+    return np.where(outside > LEAST_PIVOT, outside, 0).reshape(cosines.shape[1:])
 
 
 def token_importance(cosines: Numbers, mask: Array) -> Numbers:
