@@ -20,7 +20,8 @@ HOW = (
     "A vector is a sum over its tokens, so the cosine is a sum over all pairs of tokens, and what a token "
     "contributes is the sum of its pairs. On each side the contributions add up to the cosine."
 )
-MAP = "Fuller cells contribute more; red ones pull the two texts apart. Point at a cell for its number."
+MAP = "Rows are tokens of A, columns of B. Fuller cells contribute more; red ones pull the two texts apart."
+WEIGHT = "Weight: the token's share in its text's vector."
 
 
 def explanation_html(pair: PairExplanation) -> str:
@@ -42,6 +43,7 @@ def _parts(pair: PairExplanation) -> Iterator[str]:
         yield element("p", MAP, class_="note")
         yield element("figure", _map(pair), class_="card chart")
     yield element("h2", "All numbers")
+    yield element("p", WEIGHT, class_="note")
     yield element("div", _table(pair), class_="wide")
 
 
