@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import asdict
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import twinvec
 from tiny import WIDTH, WORDS, write_json, write_plain_model, write_tiny_model
+from twinvec.cli import main
 from twinvec.errors import InputError, ModelFolderError, UnknownNameError
+from twinvec.evaluate.subjects import ModelSubject
 from twinvec.inspection import inspect_model
 from twinvec.model_folder import WK, Normalize, read_model_folder
 from twinvec.wk import WKSettings, sentence_vectors
 
 TEXTS = ["the cat sits on the mat", "a dog", "", "rain in the old city and sun on the river", "a dog"]
+NAMES = "wk", "max", "wk", "wk"
 SETTINGS = WKSettings("reference", layer_start=0, window=1, omega=0.25)
 
 
@@ -153,3 +158,19 @@ def test_static_models_refuse_it(tmp_path, tiny_bert):
     write_static(tmp_path / "static", tiny_bert / "tokenizer.json", table)
     with pytest.raises(InputError, match="is a static model"):
         twinvec.load(tmp_path / "static", readout="wk")
+
+
+def test_an_evaluation_tells_the_readout_and_keeps_its_vectors_apart(tiny_bert):
+    readouts = None, "wk", "max", WKSettings(), SETTINGS
+    subjects = [ModelSubject(str(tiny_bert), {"readout": each}) for each in readouts]
+    assert len({subject.identity for subject in subjects}) == len(subjects)
+    assert [subject.name.removeprefix(str(tiny_bert)) for subject in subjects] == ["", *(f" ({n})" for n in NAMES)]
+    assert subjects[-1].settings["readout"] == {"wk": asdict(SETTINGS)}
+
+
+def test_the_command_reads_all_layers_when_asked(tiny_bert, wk, tmp_path):
+    (tmp_path / "in.txt").write_text("\n".join(TEXTS[:2]))
+    arguments = ["embed", tmp_path / "in.txt", "-m", tiny_bert, "--readout", "wk", "-o", tmp_path / "out.npy"]
+    result = CliRunner().invoke(main, [str(each) for each in arguments])
+    assert result.exit_code == 0
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), wk.encode(TEXTS[:2]), atol=1e-6)

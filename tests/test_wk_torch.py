@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import twinvec
+from training import make_recipe, run
 from twinvec.model_folder import WK, Normalize, read_model_folder
 from twinvec.wk import WKSettings, sentence_vectors
 
@@ -72,3 +73,15 @@ def test_a_folder_with_it_is_trained_and_gives_the_engines_vectors(tmp_path, tin
     after = network.encode(rows)
     assert np.abs(after - before).max() > 1e-3
     np.testing.assert_allclose(twinvec.load(tmp_path / "trained").encode(TEXTS), after, atol=1e-5)
+
+
+def test_a_whole_run_starts_from_such_a_folder_and_ends_in_one(tmp_path, tiny_bert):
+    for needed in ("accelerate", "matplotlib"):
+        pytest.importorskip(needed, reason="training needs the extra 'train'")
+    twinvec.load(tiny_bert, readout=SETTINGS).save(tmp_path / "start")
+    run(make_recipe(tmp_path, tmp_path / "start", epochs=1), tmp_path / "trained")
+    trained = twinvec.load(tmp_path / "trained")
+    assert trained.folder.modules == (WK(SETTINGS), Normalize())
+    card = (tmp_path / "trained/README.md").read_text()
+    assert "they refuse this folder" in card and "tags: [sentence-similarity]" in card
+    assert np.abs(trained.encode(TEXTS) - twinvec.load(tmp_path / "start").encode(TEXTS)).max() > 1e-3

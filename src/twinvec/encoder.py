@@ -217,7 +217,10 @@ class Encoder:
         return similarity_pairwise(left, right, self.folder.similarity)
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as a folder that Twinvec and sentence-transformers load. It must not exist yet."""
+        """Write the model as a folder that Twinvec and sentence-transformers load. It must not exist yet.
+
+        A folder with SBERT-WK is loaded by Twinvec alone.
+        """
         kept = replace(self.folder, truncate_dim=self.truncate_dim, max_tokens=self.max_tokens)
         # Others do not know our int8 store, so it is not handed on.
         weights = read_weights(kept.backbone) if is_packed(kept.backbone) else None
