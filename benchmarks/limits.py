@@ -51,7 +51,7 @@ def product_graph(n_in: int, n_out: int, precision: Precision) -> Graph:
         scales = builder.weight("s", np.ones(n_out, dtype=np.float32))
         rows = builder.weight("rows", rng.integers(0, 255, (ROWS, n_in)).astype(np.uint8))
         result = builder.add("MatMulIntegerToFloat", rows, weight, builder.constant(1.0), scales, domain=MICROSOFT)
-    return builder.build({"y": (result, ["batch", "tokens", n_out])}, [], states_width=n_in)
+    return builder.build({"y": (result, ["batch", "tokens", n_out])}, [], states_shape=["batch", "tokens", n_in])
 
 
 def rate(n_in: int, n_out: int, precision: Precision, cores: int) -> float:

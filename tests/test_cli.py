@@ -21,6 +21,7 @@ from twinvec.cli import main, options
 from twinvec.cli.group import CleanErrors
 from twinvec.cli.screen import show_seconds
 from twinvec.errors import DeviceError, InputError, ModelNotFoundError
+from twinvec.model_folder import READOUTS
 from twinvec.tables import READ_FORMATS
 from twinvec.vectors import SIMILARITIES
 
@@ -113,6 +114,7 @@ def test_embed_writes_smaller_numbers(tmp_path, loads, kind, dtype):
 
 def test_options_of_the_model_reach_it(tmp_path, loads):
     given = "--precision int8 --threads 3 --device cpu --runtime openvino --long chunk --truncate-dim 8 --offline"
+    given += " --readout wk"
     result = run("embed", write_source(tmp_path, "lines"), "-m", "other", *given.split(), "--prompt", "query: ")
     assert result.exit_code == 0
     name, settings, encoder = loads[0]
@@ -125,6 +127,7 @@ def test_options_of_the_model_reach_it(tmp_path, loads):
         "deterministic": False,
         "long": "chunk",
         "truncate_dim": 8,
+        "readout": "wk",
         "trust_pickle": False,
         "offline": True,
     }
@@ -368,6 +371,7 @@ def test_choices_are_those_of_the_library():
     assert get_args(types.RuntimeName) == options.RUNTIMES
     assert get_args(types.Device) == options.DEVICES
     assert get_args(types.LongPolicy) == options.LONG_POLICIES
+    assert options.READOUTS == READOUTS
     assert get_args(types.OutputType) == embed_module.OUTPUT_TYPES
     assert tuple(READ_FORMATS) == options.FORMATS
 

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from twinvec.encoder import Encoder, Lengths
     from twinvec.errors import TwinvecError
+    from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
     from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
+    from twinvec.wk import WKSettings
 
 __all__ = [
     "Encoder",
+    "Explanation",
     "Lengths",
+    "PairExplanation",
     "TwinvecError",
+    "WKSettings",
     "load",
     "quantize_vectors",
     "similarity",
@@ -29,8 +34,11 @@ __all__ = [
 # Where each public name lives. They are imported at first use: `twinvec --help` need not wait for onnxruntime.
 _PLACES = {
     "Encoder": "encoder",
+    "Explanation": "explanation",
     "Lengths": "encoder",
+    "PairExplanation": "explanation",
     "TwinvecError": "errors",
+    "WKSettings": "wk",
     "load": "loading",
     "quantize_vectors": "vectors",
     "similarity": "vectors",

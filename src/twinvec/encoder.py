@@ -20,6 +20,15 @@ from twinvec.engine.settings import EngineSettings
 from twinvec.engine.streams import Streams
 from twinvec.engine.weights import is_packed, read_weights
 from twinvec.errors import InputError, UnknownNameError
+from twinvec.explanation import (
+    Explanation,
+    PairExplanation,
+    check_explained,
+    check_sum,
+    explain_pair,
+    explain_states,
+    no_tokens,
+)
 from twinvec.model_folder import ModelFolder, Normalize
 from twinvec.model_saving import save_model
 from twinvec.progress import Progress
@@ -148,6 +157,43 @@ class Encoder:
             cut.warn()
         return states
 
+    def explain(self, text: str, *, prompt: str | None = None, prompt_name: str | None = None) -> Explanation:
+        """A text's tokens, their vectors, and how much each layer and each token counts: what its vector is made of.
+
+        For models with mean pooling or SBERT-WK, and static ones. A text beyond the model's limit is cut, with a
+        warning, also under ``long="chunk"``.
+        """
+        check_explained(self.folder)
+        prefix = self._prompt(prompt, prompt_name)
+        long = "warn" if self.settings.long == "chunk" else self.settings.long
+        cut = LongTexts(self._limit)
+        rows = RowMaker(self.tokenizer, self._limit, long, cut).rows([prefix + check_text(text, "text")], [0])
+        if long == "warn":
+            cut.warn()
+        if not rows:
+            return no_tokens(text, self.width)
+        batch = pad([rows[0].ids], [self._n_unpooled(prefix)])
+        runtime = self.engine.runtime
+        return explain_states(
+            text,
+            self.tokenizer.tokens(rows[0].ids),
+            layers=runtime.layers(batch)[:, 0],
+            mask=batch.pool_mask[0],
+            folder=self.folder,
+            vector=runtime.vectors(batch)[0, : self.width],
+        )
+
+    def explain_pair(
+        self, left: str, right: str, *, prompt: str | None = None, prompt_name: str | None = None
+    ) -> PairExplanation:
+        """How much each token of two texts contributes to their cosine: exact, as a vector is a sum over its tokens.
+
+        For models as in ``explain`` that have no other layer behind their pooling than Normalize.
+        """
+        check_sum(self.folder)
+        one, other = (self.explain(text, prompt=prompt, prompt_name=prompt_name) for text in (left, right))
+        return explain_pair(one, other)
+
     def count_tokens(self, texts: str | Iterable[str]) -> NDArray[np.int64]:
         """Tokens of each whole text, special ones included: ``(len(texts),)``; one string gives a single number."""
         if isinstance(texts, str):
@@ -171,7 +217,10 @@ class Encoder:
         return similarity_pairwise(left, right, self.folder.similarity)
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as a folder that Twinvec and sentence-transformers load. It must not exist yet."""
+        """Write the model as a folder that Twinvec and sentence-transformers load. It must not exist yet.
+
+        A folder with SBERT-WK is loaded by Twinvec alone.
+        """
         kept = replace(self.folder, truncate_dim=self.truncate_dim, max_tokens=self.max_tokens)
         # Others do not know our int8 store, so it is not handed on.
         weights = read_weights(kept.backbone) if is_packed(kept.backbone) else None
@@ -186,11 +235,9 @@ class Encoder:
     ) -> Vectors:
         vectors = np.zeros((len(texts), self.engine.width), dtype=np.float32)
         parts: dict[int, list[tuple[int, int, Vectors]]] = defaultdict(list)
-        n_unpooled = 0
+        n_unpooled = self._n_unpooled(prefix)
         if prefix:
             texts = [prefix + text for text in texts]
-            if not self.folder.pooling.include_prompt:
-                n_unpooled = len(self.tokenizer.prefix) + len(self.tokenizer.ids([prefix])[0])
 
         def work(rows: list[Row]) -> None:
             # of a text in windows, the prompt stands in the first
@@ -209,6 +256,12 @@ class Encoder:
             joined = join_windows([(count, vector) for _, count, vector in sorted(windows, key=lambda part: part[0])])
             vectors[owner] = unit_rows(joined) if isinstance(self.folder.modules[-1], Normalize) else joined
         return np.ascontiguousarray(vectors[:, : self.width])
+
+    def _n_unpooled(self, prefix: str) -> int:
+        """How many of a text's first tokens are the prompt's, and not read out."""
+        if not prefix or self.folder.is_static or self.folder.readout.include_prompt:
+            return 0
+        return len(self.tokenizer.prefix) + len(self.tokenizer.ids([prefix])[0])
 
     def _run(self, texts: list[str], make: RowMaker, work: Callable[[list[Row]], None]) -> None:
         plan = plan_batches if self.engine.precision == "float32" else plan_equal

@@ -18,7 +18,16 @@ from twinvec.engine.table import TABLE_NAMES
 from twinvec.engine.weights import weight_files
 from twinvec.files import read_any_json, read_json
 from twinvec.hub import find_model
-from twinvec.model_folder import Dense, LayerNorm, ModelFolder, Normalize, Pooling, StaticEmbedding, read_model_folder
+from twinvec.model_folder import (
+    WK,
+    Dense,
+    LayerNorm,
+    ModelFolder,
+    Normalize,
+    Pooling,
+    StaticEmbedding,
+    read_model_folder,
+)
 
 __all__ = ["Inspection", "inspect_model"]
 
@@ -163,6 +172,10 @@ def _describe(module: object) -> str:
     match module:
         case Pooling(modes, include_prompt):
             return "+".join(modes) + " pooling" + ("" if include_prompt else " without the prompt")
+        case WK(settings, include_prompt):
+            start = "a third" if settings.layer_start is None else f"layer {settings.layer_start}"
+            how = f"{settings.mode}, from {start} on, window {settings.window}, omega {settings.omega:g}"
+            return f"SBERT-WK ({how})" + ("" if include_prompt else " without the prompt")
         case Dense(_, n_in, n_out, _, activation):
             return f"Dense {n_in} to {n_out} ({activation})"
         case LayerNorm(_, width):

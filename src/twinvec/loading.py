@@ -12,19 +12,20 @@ from twinvec.engine.settings import EngineSettings
 from twinvec.engine.streams import Streams
 from twinvec.errors import InputError, ModelFolderError
 from twinvec.hub import find_model
-from twinvec.model_folder import ModelFolder, read_model_folder
+from twinvec.model_folder import ModelFolder, read_model_folder, with_readout
 from twinvec.shipped import DEFAULT_MODEL
 from twinvec.static import StaticEncoder, open_table
 from twinvec.text import Tokenizer, WordReader, load_tokenizer
 from twinvec.types import Device, LongPolicy, Precision, RuntimeName
+from twinvec.wk import WKSettings
 
 __all__ = ["load"]
 
 logger = logging.getLogger(__name__)
 
 NO_SENTENCE_MODEL = (
-    "%s is no sentence model: it has no modules.json. Mean pooling is used, and its vectors are likely poor until it "
-    "is trained on pairs."
+    "%s is no sentence model: it has no modules.json. %s is used, and its vectors are likely poor until it is trained "
+    "on pairs."
 )
 
 
@@ -38,6 +39,7 @@ def load(
     deterministic: bool = False,
     long: LongPolicy = "warn",
     truncate_dim: int | None = None,
+    readout: str | WKSettings | None = None,
     trust_pickle: bool = False,
     revision: str | None = None,
     offline: bool = False,
@@ -54,6 +56,8 @@ def load(
         deterministic: the same text gives the same bits whatever the other texts, their order or the threads.
         long: what happens to texts beyond the model's limit: warn (and cut), error, cut, or chunk (read all).
         truncate_dim: keep this many of the vector's first values (for models trained so).
+        readout: "wk", or settings of it, for SBERT-WK over all layers; or a pooling such as "mean". By default the
+            model's own (docs/wk.md).
         trust_pickle: also read weights stored as a pickle, which can run code.
         revision: a hub model's branch, tag or commit.
         offline: never ask the network.
@@ -62,14 +66,17 @@ def load(
     folder = read_model_folder(
         find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
     )
+    is_sentence_model = folder.is_sentence_model
+    if readout is not None:
+        folder = replace(with_readout(folder, readout), is_sentence_model=True)  # so that it is saved with it
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     if folder.is_static:
         return _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
     from twinvec.engine.choose import open_engine  # brings onnxruntime, for which a static model need not wait
 
     engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle)
-    if not folder.is_sentence_model:
-        logger.warning(NO_SENTENCE_MODEL, folder.path)
+    if not is_sentence_model:
+        logger.warning(NO_SENTENCE_MODEL, folder.path, "Mean pooling" if readout is None else f"The readout {readout}")
     return Encoder(
         folder=folder,
         tokenizer=tokenizer,

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from twinvec.errors import ModelFolderError, TwinvecError, UnknownNameError
+from twinvec.errors import InputError, ModelFolderError, TwinvecError, UnknownNameError
 from twinvec.files import read_any_json, read_json
 from twinvec.vectors import SIMILARITIES
+from twinvec.wk import WKSettings
 
 __all__ = [
+    "WK",
     "Dense",
     "LayerNorm",
     "ModelFolder",
@@ -26,6 +28,7 @@ __all__ = [
     "StaticEmbedding",
     "model_files",
     "read_model_folder",
+    "with_readout",
 ]
 
 # Old key of 1_Pooling/config.json -> the mode's name, in the order in which the old format joins them.
@@ -38,6 +41,9 @@ POOLING_KEYS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 POOLING_MODES = tuple(POOLING_KEYS.values())
+READOUTS = (*POOLING_MODES, "wk")
+
+WK_TYPE = "twinvec.WK"  # in modules.json; sentence-transformers knows no such module, and refuses the folder
 
 VECTOR = "sentence_embedding"  # what a Dense layer reads and writes
 
@@ -52,6 +58,14 @@ class Pooling:
     """Token states to one vector; several modes are joined in their order."""
 
     modes: tuple[str, ...] = ("mean",)
+    include_prompt: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WK:
+    """In place of a pooling: SBERT-WK over the states of all layers."""
+
+    settings: WKSettings = field(default_factory=WKSettings)
     include_prompt: bool = True
 
 
@@ -84,7 +98,7 @@ class StaticEmbedding:
     """In place of a backbone and its pooling: a table of token vectors, of which the mean is taken."""
 
 
-Module = StaticEmbedding | Pooling | Dense | LayerNorm | Normalize
+Module = StaticEmbedding | Pooling | WK | Dense | LayerNorm | Normalize
 
 
 @dataclass(frozen=True)
@@ -109,9 +123,9 @@ class ModelFolder:
         return isinstance(self.modules[0], StaticEmbedding)
 
     @property
-    def pooling(self) -> Pooling:
-        """The pooling module."""
-        return next(module for module in self.modules if isinstance(module, Pooling))
+    def readout(self) -> Pooling | WK:
+        """The module that makes one vector of the states."""
+        return next(module for module in self.modules if isinstance(module, (Pooling, WK)))
 
 
 def read_model_folder(path: Path) -> ModelFolder:
@@ -125,6 +139,24 @@ def read_model_folder(path: Path) -> ModelFolder:
         raise ModelFolderError(
             f"A config in {path} holds a value of the wrong kind: {error}.", hint="Fetch the model again."
         ) from error
+
+
+def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
+    """The same model, read out by a pooling of this name, by "wk", or by SBERT-WK with these settings."""
+    if folder.is_static:
+        raise InputError(
+            f"{folder.path} is a static model: its vectors are the mean of its tokens' vectors, and it has no layers.",
+            hint="Leave the readout as it is, or use a model that has a Transformer.",
+        )
+    if not isinstance(readout, WKSettings) and readout not in READOUTS:
+        raise UnknownNameError("readout", readout, READOUTS)
+    include_prompt = folder.readout.include_prompt
+    chosen: Module
+    if isinstance(readout, str) and readout != "wk":
+        chosen = Pooling((readout,), include_prompt)
+    else:
+        chosen = WK(WKSettings() if isinstance(readout, str) else readout, include_prompt)
+    return replace(folder, modules=(chosen, *folder.modules[1:]))
 
 
 def model_files(path: Path) -> list[Path]:
@@ -150,7 +182,7 @@ def _sentence_model(path: Path, listed: object) -> ModelFolder:
         if not all(isinstance(module, Normalize) for module in modules):
             raise ModelFolderError(f"{path} is a static model with {kinds[1:]}.", hint="Only Normalize may follow.")
         return _described(path, folders[0], (StaticEmbedding(), *modules))
-    if sum(isinstance(module, Pooling) for module in modules) != 1 or not isinstance(modules[0], Pooling):
+    if [index for index, module in enumerate(modules) if isinstance(module, (Pooling, WK))] != [0]:
         raise ModelFolderError(f"{path} must have exactly one Pooling module, right after its Transformer.")
     return _described(path, folders[0], modules)
 
@@ -232,6 +264,19 @@ def _pooling(folder: Path) -> Pooling:
     return Pooling(modes, bool(config.get("include_prompt", True)))
 
 
+def _wk(folder: Path) -> WK:
+    config = read_json(folder / "config.json")
+    include_prompt = bool(config.pop("include_prompt", True))
+    known = [each.name for each in fields(WKSettings)]
+    for name in config:
+        if name not in known:
+            raise UnknownNameError(f"setting in {folder / 'config.json'}:", name, [*known, "include_prompt"])
+    try:
+        return WK(WKSettings(**config), include_prompt)
+    except (InputError, UnknownNameError) as error:
+        raise ModelFolderError(f"{folder / 'config.json'}: {error}") from error
+
+
 def _dense(folder: Path) -> Dense:
     config = read_json(folder / "config.json")
     try:
@@ -254,6 +299,7 @@ def _layer_norm(folder: Path) -> LayerNorm:
 
 MODULES: dict[str, Callable[[Path], Module]] = {
     "Pooling": _pooling,
+    WK_TYPE: _wk,
     "Dense": _dense,
     "LayerNorm": _layer_norm,
     "Normalize": lambda folder: Normalize(),

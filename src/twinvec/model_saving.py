@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from safetensors.numpy import save_file
 
 from twinvec.files import new_folder, write_json
-from twinvec.model_folder import POOLING_KEYS, Dense, LayerNorm, ModelFolder, Module, Pooling
+from twinvec.model_folder import POOLING_KEYS, WK, WK_TYPE, Dense, LayerNorm, ModelFolder, Module, Pooling
 from twinvec.types import Array
 
 __all__ = ["copy_card", "module_path", "save_model", "write_model", "write_modules"]
@@ -75,17 +76,18 @@ def module_path(index: int, module: Module) -> str:
 def write_modules(folder: ModelFolder, place: Path, *, width: int = 0) -> None:
     """Write which modules a model has, and how texts are prepared for it; ``width`` is that of its states."""
     first, others = ("StaticEmbedding", folder.modules[1:]) if folder.is_static else ("Transformer", folder.modules)
-    rows = [_row(0, first, "")]
+    rows = [_row(0, PREFIX + first, "")]
     for index, module in enumerate(others, start=1):
         path = module_path(index, module)
-        rows.append(_row(index, type(module).__name__, path))
+        kind = WK_TYPE if isinstance(module, WK) else PREFIX + type(module).__name__
+        rows.append(_row(index, kind, path))
         _write_module(module, place / path, width)
     write_json(place / "modules.json", rows)
     write_json(place / "config_sentence_transformers.json", _settings(folder))
 
 
 def _row(index: int, kind: str, path: str) -> dict[str, Any]:
-    return {"idx": index, "name": str(index), "path": path, "type": PREFIX + kind}
+    return {"idx": index, "name": str(index), "path": path, "type": kind}
 
 
 def _settings(folder: ModelFolder) -> dict[str, Any]:
@@ -102,6 +104,8 @@ def _write_module(module: Module, place: Path, width: int) -> None:
     place.mkdir()
     if isinstance(module, Pooling):
         write_json(place / "config.json", _pooling_config(module, width))
+    elif isinstance(module, WK):
+        write_json(place / "config.json", {**asdict(module.settings), "include_prompt": module.include_prompt})
     elif isinstance(module, (Dense, LayerNorm)):
         for file in module.folder.iterdir():
             if file.name in ("config.json", "model.safetensors", "pytorch_model.bin"):

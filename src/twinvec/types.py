@@ -21,6 +21,7 @@ __all__ = [
     "StoredPrecision",
     "TokenBatch",
     "Vectors",
+    "WKMode",
 ]
 
 Array: TypeAlias = NDArray[Any]
@@ -34,6 +35,7 @@ Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 LongPolicy = Literal["warn", "error", "cut", "chunk"]
 RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
 Device = Literal["cpu", "cuda"]
+WKMode = Literal["paper", "reference"]
 
 
 @dataclass(frozen=True, slots=True)

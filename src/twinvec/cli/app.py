@@ -12,6 +12,7 @@ from twinvec.cli.demo import demo
 from twinvec.cli.distil import distil
 from twinvec.cli.embed import embed
 from twinvec.cli.evaluate import evaluate
+from twinvec.cli.explain import explain
 from twinvec.cli.group import CleanErrors, show_version
 from twinvec.cli.inspect import inspect
 from twinvec.cli.pairs import pairs
@@ -37,6 +38,6 @@ def main() -> None:
     """
 
 
-for command in (demo, embed, similarity, pairs, inspect, bench, data, train, distil, evaluate, compare):
+for command in (demo, embed, similarity, explain, pairs, inspect, bench, data, train, distil, evaluate, compare):
     main.add_command(command)
 data.add_command(get)

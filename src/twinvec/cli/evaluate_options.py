@@ -39,6 +39,7 @@ class EngineChoice:
     deterministic: bool
     long: str
     truncate_dim: int | None
+    readout: str | None
     trust_pickle: bool
     offline: bool
     prompt: str | None

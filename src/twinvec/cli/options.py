@@ -37,6 +37,7 @@ MODEL_VARIABLE = "TWINVEC_MODEL"
 PRECISIONS = ("float32", "bfloat16", "int8")
 RUNTIMES = ("auto", "onnxruntime", "openvino", "torch")
 DEVICES = ("cpu", "cuda")
+READOUTS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "wk")
 LONG_POLICIES = ("warn", "error", "cut", "chunk")
 FORMATS = ("lines", "csv", "tsv", "jsonl", "parquet")
 
@@ -53,6 +54,7 @@ class ModelChoice:
     deterministic: bool = False
     long: str = "warn"
     truncate_dim: int | None = None
+    readout: str | None = None
     trust_pickle: bool = False
     offline: bool = False
 
@@ -138,6 +140,11 @@ MODEL_OPTIONS: dict[str, Decorator] = {
     ),
     "truncate_dim": click.option(
         "--truncate-dim", type=click.IntRange(min=1), help="Keep this many of each vector's first values."
+    ),
+    "readout": click.option(
+        "--readout",
+        type=click.Choice(READOUTS),
+        help="How states become a vector: a pooling, or wk for SBERT-WK over all layers. Default: the model's own.",
     ),
     "trust_pickle": click.option(
         "--trust-pickle", is_flag=True, help="Also read weights stored as a pickle, which can run code."

@@ -15,8 +15,9 @@ from twinvec.engine.opened import Engine
 from twinvec.engine.openvino_runtime import OpenvinoRuntime, has_bfloat16
 from twinvec.engine.settings import EngineSettings
 from twinvec.engine.torch_runtime import TorchRuntime
+from twinvec.engine.wk_runtime import WKRuntime
 from twinvec.errors import InputError
-from twinvec.model_folder import ModelFolder
+from twinvec.model_folder import WK, ModelFolder
 from twinvec.text import Tokenizer
 from twinvec.types import Precision, Runtime
 
@@ -32,8 +33,11 @@ def open_engine(
     if settings.runtime == "torch" or not is_supported(folder.config):
         return _torch_engine(folder, settings, trust_pickle=trust_pickle)
     model = read_model(folder, trust_pickle=trust_pickle)
-    runtime, precision = _graph_runtime(model, tokenizer, settings)
     backbone = model.backbone
+    _check_layers(folder, backbone.n_layers)
+    runtime, precision = _graph_runtime(model, tokenizer, settings)
+    if isinstance(folder.readout, WK):
+        runtime = WKRuntime(runtime, folder, states_width=backbone.width, trust_pickle=trust_pickle)
     return Engine(runtime, precision, model.width, backbone.n_vocabulary, backbone.n_positions)
 
 
@@ -44,8 +48,18 @@ def _torch_engine(folder: ModelFolder, settings: EngineSettings, *, trust_pickle
             f"runtime={settings.runtime!r} and precision={settings.precision!r}.",
             hint="Leave both at their defaults.",
         )
-    runtime = TorchRuntime(folder, device=settings.device, trust_pickle=trust_pickle)
-    return Engine(runtime, "float32", runtime.width, runtime.n_vocabulary, runtime.n_positions)
+    opened = TorchRuntime(folder, device=settings.device, trust_pickle=trust_pickle)
+    runtime: Runtime = opened
+    if isinstance(folder.readout, WK):
+        _check_layers(folder, opened.n_layers)
+        runtime = WKRuntime(opened, folder, states_width=opened.states_width, trust_pickle=trust_pickle)
+    return Engine(runtime, "float32", opened.width, opened.n_vocabulary, opened.n_positions)
+
+
+def _check_layers(folder: ModelFolder, n_layers: int | None) -> None:
+    """Refuse a readout that begins behind the last layer, before anything is run."""
+    if isinstance(folder.readout, WK) and n_layers is not None:
+        folder.readout.settings.start(n_layers)
 
 
 def _graph_runtime(model: Model, tokenizer: Tokenizer, settings: EngineSettings) -> tuple[Runtime, Precision]:

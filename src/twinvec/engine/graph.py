@@ -109,18 +109,21 @@ class GraphBuilder:
         return name
 
     def build(
-        self, outputs: dict[str, tuple[str, list[str | int]]], inputs: list[str], *, states_width: int = 0
+        self,
+        outputs: dict[str, tuple[str, list[str | int]]],
+        inputs: list[str],
+        *,
+        states_shape: list[str | int] | None = None,
     ) -> Graph:
         """Close the graph. ``outputs`` gives for each output's name the result it shows, and its shape.
 
-        With ``states_width`` the graph also takes ``states``, ``(batch, tokens, states_width)``.
+        With ``states_shape`` the graph also takes ``states`` of that shape.
         """
         for name, (result, _) in outputs.items():
             self.nodes.append(helper.make_node("Identity", [result], [name]))
         infos = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs]
-        if states_width:
-            shape = ["batch", "tokens", states_width]
-            infos.append(helper.make_tensor_value_info("states", TensorProto.FLOAT, shape))
+        if states_shape:
+            infos.append(helper.make_tensor_value_info("states", TensorProto.FLOAT, states_shape))
         shown = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, (_, shape) in outputs.items()]
         nodes, needed = _needed_nodes(self.nodes, set(outputs))
         initializers = [tensor for tensor in self.initializers if tensor.name in needed]

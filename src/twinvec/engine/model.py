@@ -13,10 +13,10 @@ from twinvec.engine.layers import LayerBuilder
 from twinvec.engine.linear import FloatLinear, Linear
 from twinvec.engine.readout import add_readout, readout_width
 from twinvec.engine.weights import ReadWeights, backbone_weights, forget_pages, read_weights, weight_files
-from twinvec.model_folder import ModelFolder
+from twinvec.model_folder import WK, ModelFolder
 from twinvec.types import Vectors
 
-__all__ = ["Model", "build_readout", "read_model"]
+__all__ = ["Model", "build_heads", "build_readout", "read_model"]
 
 Shown = Literal["vectors", "layers"]
 MakeLinear = Callable[[GraphBuilder, Backbone, Mapping[str, Vectors]], Linear]
@@ -32,6 +32,11 @@ class Model:
     read: ReadWeights
     width: int
 
+    @property
+    def shown(self) -> Shown:
+        """What a runtime is asked for, to get vectors."""
+        return "layers" if isinstance(self.folder.readout, WK) else "vectors"
+
     def graph(self, shown: Shown = "vectors", linear: MakeLinear = FloatLinear) -> Graph:
         """The ONNX graph that gives vectors, or the states of all layers."""
         builder = GraphBuilder()
@@ -39,8 +44,12 @@ class Model:
         states = layers.all_states()
         forget_pages(self.weights.values())  # what the layers need was copied, turned for the product
         if shown == "layers":
-            shape: list[str | int] = ["batch", "tokens", self.backbone.width]
-            return builder.build({f"layer_{i}": (name, shape) for i, name in enumerate(states)}, ["ids", "mask"])
+            # Stacked inside the graph: without the interpreter's lock, and in one piece.
+            stacked = builder.add(
+                "Concat", *(builder.add("Unsqueeze", name, builder.axes(0)) for name in states), axis=0
+            )
+            shape: list[str | int] = [len(states), "batch", "tokens", self.backbone.width]
+            return builder.build({"layers": (stacked, shape)}, ["ids", "mask"])
         vectors = add_readout(builder, states[-1], self.folder.modules, self.read)
         return builder.build({"vectors": (vectors, ["batch", self.width])}, ["ids", "mask", "pool_mask"])
 
@@ -59,4 +68,12 @@ def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:
     builder = GraphBuilder()
     vectors = add_readout(builder, "states", folder.modules, read)
     shape: list[str | int] = ["batch", readout_width(folder.modules, width)]
-    return builder.build({"vectors": (vectors, shape)}, ["pool_mask"], states_width=width)
+    return builder.build({"vectors": (vectors, shape)}, ["pool_mask"], states_shape=["batch", "tokens", width])
+
+
+def build_heads(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:
+    """A graph of what stands behind the pooling: ``states`` are vectors of ``width`` here, and vectors come out."""
+    builder = GraphBuilder()
+    vectors = add_readout(builder, "states", folder.modules[1:], read)
+    shape: list[str | int] = ["batch", readout_width(folder.modules, width)]
+    return builder.build({"vectors": (vectors, shape)}, [], states_shape=["batch", width])

@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 import onnxruntime
 
@@ -35,7 +34,7 @@ class OnnxRuntime:
         self._model = model
         self._device = device
         self._linear = linear
-        self._sessions = {"vectors": self._open("vectors")}
+        self._sessions: dict[Shown, Any] = {model.shown: self._open(model.shown)}
 
     def vectors(self, batch: TokenBatch) -> Vectors:
         """Sentence vectors of one padded batch, ``(batch, width)``."""
@@ -47,7 +46,8 @@ class OnnxRuntime:
         """States of all layers, ``(layers + 1, batch, tokens, width)``. The graph for it is built at first use."""
         if "layers" not in self._sessions:  # no lock: two threads may both build it, but none waits after a fork
             self._sessions["layers"] = self._open("layers")
-        return np.stack(self._sessions["layers"].run(None, {"ids": batch.ids, "mask": batch.mask}))
+        result: Vectors = self._sessions["layers"].run(None, {"ids": batch.ids, "mask": batch.mask})[0]
+        return result
 
     def _open(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs
         return open_session(self._model.graph(shown, self._linear), self._device)

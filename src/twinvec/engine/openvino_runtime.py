@@ -41,23 +41,23 @@ class OpenvinoRuntime:
         self._requests: dict[tuple[int, Shown], SimpleQueue[Any]] = {}
         one = np.ones((1, 1), dtype=np.int64)
         with _first_use:
-            self.vectors(TokenBatch(ids=one - 1, mask=one, pool_mask=one))
+            first = self.vectors if model.shown == "vectors" else self.layers
+            first(TokenBatch(ids=one - 1, mask=one, pool_mask=one))
 
     def vectors(self, batch: TokenBatch) -> Vectors:
         """Sentence vectors of one padded batch, ``(batch, width)``."""
         feed = {"ids": batch.ids, "mask": batch.mask, "pool_mask": batch.pool_mask}
-        return self._infer("vectors", feed)[0]
+        return self._infer("vectors", feed)
 
     def layers(self, batch: TokenBatch) -> Vectors:
         """States of all layers, ``(layers + 1, batch, tokens, width)``. Compiled at first use."""
-        return np.stack(self._infer("layers", {"ids": batch.ids, "mask": batch.mask}))
+        return self._infer("layers", {"ids": batch.ids, "mask": batch.mask})
 
-    def _infer(self, shown: Shown, feed: dict[str, Any]) -> list[Vectors]:
+    def _infer(self, shown: Shown, feed: dict[str, Any]) -> Vectors:
         requests = self._ready(shown)
         request = requests.get()
         try:
-            results = request.infer(feed)
-            return [np.array(results[i], dtype=np.float32) for i in range(len(results))]
+            return np.array(request.infer(feed)[0], dtype=np.float32)
         finally:
             requests.put(request)
 

@@ -17,7 +17,7 @@ from twinvec.engine.torch_backbone import load_backbone
 from twinvec.engine.weights import read_weights
 from twinvec.errors import DeviceError
 from twinvec.extras import require
-from twinvec.model_folder import ModelFolder
+from twinvec.model_folder import ModelFolder, Pooling
 from twinvec.types import Device, TokenBatch, Vectors
 
 __all__ = ["TorchRuntime"]
@@ -41,8 +41,11 @@ class TorchRuntime:
         self.n_positions: int | None = getattr(backbone.config, "max_position_embeddings", None)
         self.width = readout_width(folder.modules, states_width)
         self.n_vocabulary = int(backbone.get_input_embeddings().weight.shape[0])
-        read = partial(read_weights, trust_pickle=trust_pickle)
-        self._readout = open_session(build_readout(folder, states_width, read))
+        self.states_width = states_width
+        self.n_layers: int | None = getattr(backbone.config, "num_hidden_layers", None)
+        if isinstance(folder.readout, Pooling):
+            read = partial(read_weights, trust_pickle=trust_pickle)
+            self._readout = open_session(build_readout(folder, states_width, read))
 
     def vectors(self, batch: TokenBatch) -> Vectors:
         """Sentence vectors of one padded batch, ``(batch, width)``."""
@@ -52,7 +55,10 @@ class TorchRuntime:
 
     def layers(self, batch: TokenBatch) -> Vectors:
         """States of all layers, ``(layers + 1, batch, tokens, width)``."""
-        return np.stack([states.cpu().numpy() for states in self._run(batch).hidden_states])
+        shown = self._run(batch).hidden_states
+        # Some releases also show the states between the inner layers of ALBERT's groups.
+        step = max(1, (len(shown) - 1) // (self.n_layers or len(shown)))
+        return np.stack([states.cpu().numpy() for states in shown[::step]])
 
     def _run(self, batch: TokenBatch) -> Any:  # noqa: ANN401 - transformers' output
         feed = {"input_ids": batch.ids, "attention_mask": batch.mask}

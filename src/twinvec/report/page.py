@@ -8,7 +8,7 @@ from html import escape
 from twinvec.evaluate.result import Evaluation, Result
 from twinvec.report.bars import score_bars, subset_bars
 from twinvec.report.density import density_plot
-from twinvec.report.style import STYLE
+from twinvec.report.document import document
 from twinvec.report.svg import element
 from twinvec.report.words import facts, protocols, show_interval, show_value
 
@@ -21,13 +21,7 @@ INTERVALS = "Thin lines are 95 % intervals, from bootstrap resamples of the item
 
 def as_html(evaluation: Evaluation) -> str:
     """The whole page."""
-    title = f"Evaluation of {evaluation.subject}"
-    head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"{element('title', escape(title))}<style>{STYLE}</style>"
-    )
-    body = element("main", *_parts(evaluation))
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
+    return document(f"Evaluation of {evaluation.subject}", _parts(evaluation))
 
 
 def _parts(evaluation: Evaluation) -> Iterator[str]:

@@ -54,6 +54,9 @@ svg { display: block; width: 100%; height: auto; font-family: inherit; }
 .grid { stroke: var(--grid); stroke-width: 1; }
 .zero { stroke: var(--faint); stroke-width: 1; }
 .interval { stroke: var(--mark); stroke-width: 1.6; }
+.against { fill: var(--bad); }
+.words { line-height: 2.1; font-size: 17px; margin-top: 12px; }
+.words span { padding: 3px 5px; border-radius: 5px; margin-right: 3px; white-space: nowrap; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; margin-top: 14px; }
 th { text-align: left; font-weight: 560; color: var(--soft); font-size: 13px; }

@@ -51,6 +51,10 @@ class Tokenizer:
             texts = [text.lower() for text in texts]
         return [encoding.ids for encoding in self.fast.encode_batch_fast(list(texts), add_special_tokens=False)]
 
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """The tokens of some ids, as the vocabulary writes them."""
+        return [str(self.fast.id_to_token(id_)) for id_ in ids]
+
     def cut(self, ids: list[int], room: int) -> list[int]:
         """The ids that a model reads of a text too long for it: its beginning, for most models."""
         return ids[-room:] if self.keeps_end else ids[:room]

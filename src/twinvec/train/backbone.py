@@ -57,9 +57,12 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
         layers, mask = self._run(rows, n_layers=1)
         return layers[0], mask
 
-    def layers(self, rows: Sequence[Ids]) -> tuple[list[Tensor], Tensor]:
-        """States of all layers, embedding layer first, each ``(texts, longest, width)``, and the mask."""
-        return self._run(rows, n_layers=None)
+    def layers(self, rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+        """States of all layers, embedding layer first, ``(layers + 1, texts, longest, width)``, and the mask."""
+        layers, mask = self._run(rows, n_layers=None)
+        # Some releases also show the states between the inner layers of ALBERT's groups.
+        step = max(1, (len(layers) - 1) // int(getattr(self.model.config, "num_hidden_layers", len(layers))))
+        return torch.stack(layers[::step]), mask
 
     def _run(self, rows: Sequence[Ids], *, n_layers: int | None) -> tuple[list[Tensor], Tensor]:
         device = next(self.model.parameters()).device

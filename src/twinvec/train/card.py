@@ -8,22 +8,28 @@ from importlib.metadata import version
 from pathlib import Path
 
 from twinvec.files import write_json
+from twinvec.model_folder import WK, read_model_folder
 from twinvec.train.events import Finished, Score
 from twinvec.train.recipe import Recipe
 from twinvec.train.recipe_file import recipe_as_toml, with_bare_names
 
 __all__ = ["write_card"]
 
-ONLY_OURS = """
+INT8 = """
 The weights are stored as int8 with scales, which other libraries read wrongly: give them the folder that
 `encoder.save(folder)` writes.
+"""
+ALL_LAYERS = """
+The vectors are read out of all layers by SBERT-WK, which other libraries do not know: they refuse this folder.
 """
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
 def write_card(place: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
     """Write ``README.md``, and the scores as ``training/scores.json``."""
-    (place / "README.md").write_text(card(recipe, finished, first=first), encoding="utf-8")
+    (place / "README.md").write_text(
+        card(recipe, finished, first=first, only_ours=_only_ours(place, recipe)), encoding="utf-8"
+    )
     rows = [{"data": score.data, "protocol": score.protocol, "value": score.value} for score in finished.scores]
     write_json(
         place / "training/scores.json",
@@ -31,13 +37,18 @@ def write_card(place: Path, *, recipe: Recipe, finished: Finished, first: float 
     )
 
 
-def card(recipe: Recipe, finished: Finished, *, first: float | None) -> str:
+def _only_ours(place: Path, recipe: Recipe) -> str:
+    """Why other libraries cannot use the model in ``place``; empty if they can."""
+    is_wk = not recipe.model.static and isinstance(read_model_folder(place).readout, WK)
+    return (INT8 if recipe.model.stored == "int8" else "") + (ALL_LAYERS if is_wk else "")
+
+
+def card(recipe: Recipe, finished: Finished, *, first: float | None, only_ours: str = "") -> str:
     """The text of the card, in Markdown with the usual head."""
     recipe = with_bare_names(recipe)
     start = recipe.model.start
     name = finished.folder.name
-    is_for_all = recipe.model.stored == "float32"
-    tags = ["sentence-similarity", *(["sentence-transformers"] if is_for_all else [])]
+    tags = ["sentence-similarity", *([] if only_ours else ["sentence-transformers"])]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     return f"""---
 base_model: {start}
@@ -56,7 +67,7 @@ import twinvec
 encoder = twinvec.load("{name}")
 vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])
 ```
-{"" if is_for_all else ONLY_OURS}
+{only_ours}
 ## Scores
 
 {_scores(finished.scores, first)}

@@ -19,12 +19,13 @@ from twinvec.engine.stored import pack_int8
 from twinvec.engine.torch_backbone import quiet
 from twinvec.engine.weights import read_weights
 from twinvec.files import read_json, write_json
-from twinvec.model_folder import ModelFolder
+from twinvec.model_folder import WK, ModelFolder, Pooling
 from twinvec.model_saving import module_path, write_model
 from twinvec.train.backbone import Backbone
 from twinvec.train.heads import make_head, write_head
 from twinvec.train.pooling import POOLERS
 from twinvec.train.used_rows import UsedRows
+from twinvec.train.wk import wk_vectors
 from twinvec.types import Ids, StoredPrecision, Vectors
 
 __all__ = ["Network"]
@@ -54,10 +55,14 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
 
     def forward(self, rows: Sequence[Ids]) -> Tensor:
         """Vectors of some texts, ``(texts, width)``."""
-        states, mask = self.backbone(rows)
+        readout = self.folder.readout
+        states, mask = self.backbone(rows) if isinstance(readout, Pooling) else self.backbone.layers(rows)
         with torch.autocast(states.device.type, enabled=False):  # a mean of many tokens needs float32's digits
             states = states.float()
-            vectors = torch.cat([POOLERS[mode](states, mask) for mode in self.folder.pooling.modes], dim=-1)
+            if isinstance(readout, WK):
+                vectors = wk_vectors(states, mask, readout.settings)
+            else:
+                vectors = torch.cat([POOLERS[mode](states, mask) for mode in readout.modes], dim=-1)
             for head in self.heads:
                 vectors = head(vectors)
         return vectors

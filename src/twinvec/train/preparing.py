@@ -120,7 +120,7 @@ def start_folder(part: ModelPart) -> ModelFolder:
             f"{folder.path} is a static model, a table of token vectors, which this training does not change.",
             hint="Start from a model that has a Transformer.",
         )
-    if part.pooling is not None and folder.pooling.modes != (part.pooling,):
+    if part.pooling is not None and folder.readout != Pooling((part.pooling,), folder.readout.include_prompt):
         if len(folder.modules) > 1 and any(hasattr(module, "folder") for module in folder.modules):
             raise InputError(
                 f"{folder.path} has layers behind its pooling, so it cannot change to {part.pooling!r}.",

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
@@ -20,6 +21,7 @@ from twinvec.hub import find_model
 from twinvec.loading import load
 from twinvec.model_folder import model_files
 from twinvec.types import Vectors
+from twinvec.wk import WKSettings
 
 __all__ = ["NOT_DECIDING", "USUAL", "ModelSubject"]
 
@@ -57,13 +59,17 @@ class ModelSubject:
     @property
     def name(self) -> str:
         """The name it was given by, with whatever differs from the usual settings that matter to people."""
-        precision = self._settings.get("precision", "float32")
-        return self._model if precision == "float32" else f"{self._model} ({precision})"
+        precision, readout = self._settings.get("precision", "float32"), self._settings.get("readout")
+        told = ["" if precision == "float32" else precision, "wk" if isinstance(readout, WKSettings) else readout]
+        shown = ", ".join(each for each in told if each)
+        return f"{self._model} ({shown})" if shown else self._model
 
     @property
     def settings(self) -> dict[str, Any]:
         """How the model runs, for reports: the precision, and whatever is not as usual."""
         chosen = {"precision": USUAL["precision"], **self._settings, **self._prompts}
+        if isinstance(chosen.get("readout"), WKSettings):
+            chosen["readout"] = {"wk": asdict(chosen["readout"])}
         return {
             name: value
             for name, value in chosen.items()

@@ -1,0 +1,130 @@
+"""What a text's vector is made of, and what two texts' cosine is made of. Pure functions on states.
+
+With mean pooling and with SBERT-WK a vector is a sum over tokens, and so is a cosine of two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinvec.errors import InputError
+from twinvec.model_folder import WK, ModelFolder, Normalize, Pooling
+from twinvec.types import Array, Vectors
+from twinvec.wk import layer_cosines, layer_weights, read_tokens, token_importance, word_vectors
+
+__all__ = [
+    "Explanation",
+    "PairExplanation",
+    "check_explained",
+    "check_sum",
+    "explain_pair",
+    "explain_states",
+    "no_tokens",
+]
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What a text's vector is made of.
+
+    ``alignment``, ``novelty`` and ``combined`` are the weights of the layers, ``(tokens, layers + 1)``, 0 for layers
+    that are not read; without SBERT-WK all three have 1 at the last layer. ``word_vectors``, ``(tokens, states'
+    width)``, are the layers' states in their combined weights. ``importance``, ``(tokens,)``, are the weights of the
+    tokens, 0 for those not read. ``vector``, ``(width,)``, is what the model gives for the text.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    word_vectors: Vectors
+    alignment: Numbers
+    novelty: Numbers
+    combined: Numbers
+    importance: Numbers
+    vector: Vectors
+
+    @property
+    def parts(self) -> Numbers:
+        """What each token adds to the vector before it is scaled: ``(tokens, states' width)``."""
+        return self.importance[:, None] * self.word_vectors
+
+
+@dataclass(frozen=True, eq=False)
+class PairExplanation:
+    """What the cosine of two texts is made of: ``contributions``, ``(left's tokens, right's tokens)``, sum to it."""
+
+    left: Explanation
+    right: Explanation
+    contributions: Numbers
+
+    @property
+    def cosine(self) -> float:
+        """The cosine of the two vectors."""
+        return float(self.contributions.sum())
+
+    @property
+    def of_left(self) -> Numbers:
+        """What each token of the left text contributes; the sum is the cosine."""
+        return np.asarray(self.contributions.sum(axis=1))
+
+    @property
+    def of_right(self) -> Numbers:
+        """What each token of the right text contributes; the sum is the cosine."""
+        return np.asarray(self.contributions.sum(axis=0))
+
+
+def check_explained(folder: ModelFolder) -> None:
+    """Refuse a model whose vectors are no weighted sum of token vectors before any layer behind the pooling."""
+    if not folder.is_static and isinstance(folder.readout, Pooling) and folder.readout.modes != ("mean",):
+        raise InputError(
+            f"{folder.path} has {'+'.join(folder.readout.modes)} pooling, whose vectors are no mean of the tokens'.",
+            hint="Load it with readout='wk' or readout='mean'.",
+        )
+
+
+def check_sum(folder: ModelFolder) -> None:
+    """Refuse a model whose vectors are no sum over tokens."""
+    check_explained(folder)
+    others = [type(module).__name__ for module in folder.modules[1:] if not isinstance(module, Normalize)]
+    if others:
+        raise InputError(
+            f"{folder.path} has {', '.join(others)} behind its pooling, so its vectors are no sum over tokens.",
+            hint="Contributions are exact only for models where nothing but Normalize follows the pooling.",
+        )
+
+
+def explain_states(
+    text: str, tokens: Sequence[str], *, layers: Vectors, mask: Array, folder: ModelFolder, vector: Vectors
+) -> Explanation:
+    """The parts of one text: ``layers`` ``(layers + 1, tokens, width)``, ``mask`` ``(tokens,)``, 1 on what is read."""
+    alignment, novelty, combined = (np.zeros((len(layers), len(tokens))) for _ in range(3))
+    if not folder.is_static and isinstance(folder.readout, WK):
+        settings = folder.readout.settings
+        start = settings.start(len(layers) - 1)
+        cosines = layer_cosines(layers[start:])
+        alignment[start:], novelty[start:], combined[start:] = layer_weights(cosines, settings)
+        importance = token_importance(cosines[:, :, None], read_tokens(mask[None], settings))[0]
+    else:
+        alignment[-1] = novelty[-1] = combined[-1] = 1
+        importance = mask / max(mask.sum(), 1)
+    words = word_vectors(layers, combined)
+    return Explanation(text, tuple(tokens), words, alignment.T, novelty.T, combined.T, importance, vector)
+
+
+def no_tokens(text: str, width: int) -> Explanation:
+    """The explanation of a text without any token, whose vector is zero."""
+    words, weights = np.zeros((0, width), dtype=np.float32), np.zeros((0, 1))
+    return Explanation(text, (), words, weights, weights, weights, np.zeros(0), np.zeros(width, dtype=np.float32))
+
+
+def explain_pair(left: Explanation, right: Explanation) -> PairExplanation:
+    """Contributions of all pairs of tokens to the cosine; where a vector is zero, so is everything."""
+    width = len(left.vector)  # less than the states' where vectors are truncated
+    one, other = left.parts[:, :width], right.parts[:, :width]
+    lengths = np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(other.sum(axis=0))
+    return PairExplanation(left, right, one @ other.T / (lengths or 1.0))
