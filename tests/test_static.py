@@ -142,6 +142,7 @@ def test_words_read_alone_give_the_ids_of_the_text(static, texts):
         expected = static.tokenizer.ids(texts)
         assert counts.tolist() == [len(row) for row in expected]
         assert ids.tolist() == [i for row in expected for i in row]
+        assert reader.rows(texts) == expected
 
 
 def test_the_memory_of_words_is_bounded(static, monkeypatch):

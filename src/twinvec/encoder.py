@@ -32,7 +32,7 @@ from twinvec.explanation import (
 from twinvec.model_folder import ModelFolder, Normalize
 from twinvec.model_saving import save_model
 from twinvec.progress import Progress
-from twinvec.text import Tokenizer, check_text, check_texts
+from twinvec.text import Tokenizer, WordReader, check_text, check_texts
 from twinvec.types import Array, OutputType, Vectors
 from twinvec.vectors import check_output, quantize_vectors, similarity, similarity_pairwise, unit_rows
 
@@ -63,6 +63,7 @@ class Encoder:
     settings: EngineSettings
     max_tokens: int | None  # none where no text is too long
     truncate_dim: int | None = None
+    _words: WordReader = field(repr=False, compare=False, kw_only=True)
     _streams: Streams = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -152,7 +153,7 @@ class Encoder:
 
         prefix = self._prompt(prompt, None)
         long = "warn" if self.settings.long == "chunk" else self.settings.long
-        self._run([prefix + text for text in checked], RowMaker(self.tokenizer, self._limit, long, cut), work)
+        self._run([prefix + text for text in checked], RowMaker(self._words, self._limit, long, cut), work)
         if long == "warn":
             cut.warn()
         return states
@@ -167,7 +168,7 @@ class Encoder:
         prefix = self._prompt(prompt, prompt_name)
         long = "warn" if self.settings.long == "chunk" else self.settings.long
         cut = LongTexts(self._limit)
-        rows = RowMaker(self.tokenizer, self._limit, long, cut).rows([prefix + check_text(text, "text")], [0])
+        rows = RowMaker(self._words, self._limit, long, cut).rows([prefix + check_text(text, "text")], [0])
         if long == "warn":
             cut.warn()
         if not rows:
@@ -251,7 +252,7 @@ class Encoder:
             bar.advance(len(rows))
 
         with Progress(len(texts), "embedding", shown=progress) as bar:
-            self._run(texts, RowMaker(self.tokenizer, self._limit, self.settings.long, cut, n_before), work)
+            self._run(texts, RowMaker(self._words, self._limit, self.settings.long, cut, n_before), work)
         for owner, windows in parts.items():
             joined = join_windows([(count, vector) for _, count, vector in sorted(windows, key=lambda part: part[0])])
             vectors[owner] = unit_rows(joined) if isinstance(self.folder.modules[-1], Normalize) else joined

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from twinvec.errors import TextTooLongError
-from twinvec.text import Tokenizer, windows
+from twinvec.text import WordReader, windows
 from twinvec.types import LongPolicy, Vectors
 
 __all__ = ["WHOLE", "LongTexts", "Row", "RowMaker", "join_windows", "plan_jobs"]
@@ -65,7 +65,7 @@ class LongTexts:
 class RowMaker:
     """Makes rows of texts under one policy for long ones."""
 
-    tokenizer: Tokenizer
+    words: WordReader
     max_tokens: int
     long: LongPolicy
     cut: LongTexts = field(compare=False)
@@ -74,22 +74,22 @@ class RowMaker:
     def rows(self, texts: Sequence[str], owners: Sequence[int]) -> list[Row]:
         """The rows of some texts; ``owners`` are their places. A text without any token has no row."""
         made: list[Row] = []
-        for owner, ids in zip(owners, self.tokenizer.ids(texts), strict=True):
+        for owner, ids in zip(owners, self.words.rows(texts), strict=True):
             made.extend(self._rows_of(owner, ids))
         return made
 
     def _rows_of(self, owner: int, ids: list[int]) -> list[Row]:
-        room = self.max_tokens - self.tokenizer.n_special
+        room = self.max_tokens - self.words.tokenizer.n_special
         if len(ids) > room:
             if self.long == "chunk":
                 spans = windows(len(ids), room, overlap=room // OVERLAP)
                 return [self._row(owner, ids[span.start : span.stop], place) for place, span in enumerate(spans)]
-            self.refuse_or_note(owner, len(ids) + self.tokenizer.n_special)
-        row = self._row(owner, self.tokenizer.cut(ids, room))
+            self.refuse_or_note(owner, len(ids) + self.words.tokenizer.n_special)
+        row = self._row(owner, self.words.tokenizer.cut(ids, room))
         return [row] if row.ids else []
 
     def _row(self, owner: int, ids: list[int], place: int = WHOLE) -> Row:
-        return Row(owner, self.tokenizer.dress(ids), len(ids), place)
+        return Row(owner, self.words.tokenizer.dress(ids), len(ids), place)
 
     def refuse_or_note(self, owner: int, n_tokens: int) -> None:
         """Deal with a text beyond the limit, as the policy says."""

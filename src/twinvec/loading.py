@@ -84,6 +84,7 @@ def load(
         settings=settings,
         max_tokens=_max_tokens(folder, tokenizer, engine),
         truncate_dim=_truncate_dim(folder, engine, truncate_dim),
+        _words=WordReader(tokenizer),
         _streams=Streams(settings.n_streams),
     )
 

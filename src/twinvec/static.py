@@ -17,7 +17,6 @@ from twinvec.errors import InputError
 from twinvec.model_folder import ModelFolder, Normalize
 from twinvec.progress import Progress
 from twinvec.static_saving import save_static
-from twinvec.text import WordReader
 from twinvec.types import Vectors
 
 __all__ = ["StaticEncoder", "open_table"]
@@ -35,7 +34,6 @@ class StaticEncoder(Encoder):
     """
 
     runtime: TableRuntime = field(repr=False, kw_only=True)
-    _words: WordReader = field(repr=False, compare=False, kw_only=True)
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a folder that Twinvec and sentence-transformers load: float32, however it was stored."""
@@ -63,7 +61,7 @@ class StaticEncoder(Encoder):
         with Progress(len(texts), "embedding", shown=progress) as bar:
             self._streams.run((slice(first, first + size) for first in range(0, len(texts), size)), work)
         if limit is not None:
-            make = RowMaker(self.tokenizer, limit, self.settings.long, cut, n_before)
+            make = RowMaker(self._words, limit, self.settings.long, cut, n_before)
             for place in np.flatnonzero(n_tokens > limit).tolist():
                 make.refuse_or_note(place, int(n_tokens[place]))
         return np.ascontiguousarray(vectors[:, : self.width])

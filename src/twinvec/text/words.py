@@ -1,4 +1,4 @@
-"""Ids of many texts in one flat row, fast: a word that was seen before is not tokenized again.
+"""Ids of many texts, fast: a word that was seen before is not tokenized again.
 
 Where words are tokenized one by one, as BERT's kin do it, the ids of a text are those of its words one after the
 other. Natural texts repeat their words, so most of them are found in a dict. Nothing here changes any id.
@@ -39,7 +39,7 @@ class WordReader:
     """Texts to ids without special tokens. Any number of threads may use one."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._by_words = splits_at_spaces(tokenizer.fast)
         self._known: dict[str, bytes] = {}  # ids as the bytes of int32, which join without a loop
 
@@ -52,6 +52,14 @@ class WordReader:
         firsts = np.cumsum(n_words) - n_words  # every text has a word, if an empty one
         counts = np.add.reduceat(n_bytes, firsts) // 4 if len(texts) else n_bytes
         return FlatIds(np.frombuffer(b"".join(found), dtype=np.int32), counts)
+
+    def rows(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text as a list, whole."""
+        if not self._by_words:
+            return self.tokenizer.ids(texts)
+        flat = self.read(texts)
+        ids, stops = flat.ids.tolist(), np.cumsum(flat.counts).tolist()
+        return [ids[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
 
     def _look_up(self, words: list[str]) -> list[bytes]:
         if not self._by_words:
@@ -67,7 +75,7 @@ class WordReader:
         return cast(list[bytes], found)
 
     def _tokenized(self, words: list[str]) -> Iterable[bytes]:
-        return (array("i", ids).tobytes() for ids in self._tokenizer.ids(words))
+        return (array("i", ids).tobytes() for ids in self.tokenizer.ids(words))
 
     def _remember(self, new: dict[str, bytes]) -> None:
         room = N_REMEMBERED - len(self._known)
