@@ -92,12 +92,13 @@ def test_the_folder_tells_how_it_came_about(recipe, tmp_path):
     assert not (tmp_path / "model.run").exists()
 
 
-def test_the_weights_with_the_best_dev_score_are_kept(recipe, tmp_path):
-    events = run(recipe, tmp_path / "model")
+@pytest.mark.parametrize("keep", ["best", "last"])
+def test_the_weights_with_the_best_dev_score_are_kept_or_the_last_ones(recipe, tmp_path, keep):
+    events = run(replace(recipe, dev=replace(recipe.dev, keep=keep)), tmp_path / "model")
     scores = {event.step: event.score for event in events if isinstance(event, DevReport)}
     finished = events[-1]
-    assert finished.step == max(scores, key=lambda step: scores[step])
-    assert finished.scores[0].value == max(scores.values())
+    assert finished.step == (max(scores) if keep == "last" else max(scores, key=lambda step: scores[step]))
+    assert finished.scores[0].value == scores[finished.step]
     encoder = twinvec.load(tmp_path / "model")
     rows = [line.split("\t") for line in (tmp_path / "sts.tsv").read_text().splitlines()[1:]]
     stats = pytest.importorskip("scipy.stats")

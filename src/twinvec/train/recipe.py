@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.examples import DataSource
@@ -16,6 +16,8 @@ from twinvec.train.settings import TrainSettings, check_count
 from twinvec.types import Precision, StoredPrecision
 
 __all__ = ["DataPart", "DevPart", "ModelPart", "Recipe"]
+
+Keep = Literal["best", "last"]
 
 
 def listed(values: object, name: str) -> tuple[Any, ...]:
@@ -108,17 +110,28 @@ class DataPart:
 
 @dataclass(frozen=True, slots=True)
 class DevPart:
-    """What the best weights are chosen by. Judged every ``every`` steps (default: ten times in the run)."""
+    """What weights are judged by, every ``every`` steps (default: ten times in the run), and which ones are kept.
+
+    ``keep="last"`` is for a dev set that shows less than what is learned: it stops nothing and chooses nothing.
+    """
 
     source: DataSource
     every: int | None = None
     patience: int | None = None
+    keep: Keep = "best"
 
     def __post_init__(self) -> None:
         if self.source.kind not in JUDGED_KINDS:
             raise UnknownNameError("kind of dev examples:", self.source.kind, JUDGED_KINDS)
         for name in ("every", "patience"):
             check_count(name, getattr(self, name), optional=True)
+        if self.keep not in get_args(Keep):
+            raise UnknownNameError("keep in [dev]:", self.keep, get_args(Keep))
+        if self.keep == "last" and self.patience is not None:
+            raise InputError(
+                f"keep = 'last' with patience = {self.patience} makes no sense.",
+                hint="Who stops when the score falls wants the best weights: leave one of the two out.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

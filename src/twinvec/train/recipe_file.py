@@ -77,7 +77,7 @@ def _data(part: Mapping[str, Any], root: Path) -> DataPart:
 
 def _dev(part: Mapping[str, Any], root: Path) -> DevPart:
     rest = _table_of(part, "[dev]")
-    own = {name: rest.pop(name) for name in ("every", "patience") if name in rest}
+    own = {name: rest.pop(name) for name in _names(DevPart) if name in rest}
     return DevPart(source=_source(rest, root, where="[dev]"), **own)
 
 

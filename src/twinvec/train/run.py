@@ -59,6 +59,7 @@ class Progress:
     first_score: float | None = None
     best_score: float | None = None
     best_step: int = 0
+    last_score: float | None = None
     n_worse: int = 0
     seconds: float = 0.0
 
@@ -183,6 +184,7 @@ class Run:
     def _judge(self) -> DevReport:
         assert self.prepared.dev is not None
         score, progress = self._score(self.prepared.dev), self.progress
+        progress.last_score = score
         is_best = progress.best_score is None or score > progress.best_score
         if is_best:
             progress.best_score, progress.best_step, progress.n_worse = score, self.training.step, 0
@@ -190,6 +192,10 @@ class Run:
         else:
             progress.n_worse += 1
         return DevReport(self.training.step, score, is_best)
+
+    @property
+    def _keeps_best(self) -> bool:
+        return self.recipe.dev is not None and self.recipe.dev.keep == "best"
 
     def _has_patience_ended(self) -> bool:
         patience = self.recipe.dev.patience if self.recipe.dev else None
@@ -203,13 +209,13 @@ class Run:
             self._saved_step = self.training.step
 
     def finish(self) -> Finished:
-        """Write the model with the best weights, its card and its curve."""
+        """Write the model with the weights to keep, its card and its curve."""
         return self.processes.first(self._finish)
 
     def _finish(self) -> Finished:
         self.save()  # whatever happens below, the work is not lost
         step = self.training.step
-        if self.prepared.dev is not None:
+        if self._keeps_best:
             load_weights(self.folder.best, self.training)
             step = self.progress.best_step
         finished = Finished(self.folder.target, step, tuple(self._final_scores()), self.progress.seconds)
@@ -226,8 +232,9 @@ class Run:
 
     def _final_scores(self) -> Iterator[Score]:
         dev = self.prepared.dev
-        if dev is not None and self.progress.best_score is not None:
-            yield Score(dev.examples.name, dev.protocol, self.progress.best_score)
+        kept = self.progress.best_score if self._keeps_best else self.progress.last_score
+        if dev is not None and kept is not None:
+            yield Score(dev.examples.name, dev.protocol, kept)
         for judge in self.prepared.test:
             try:
                 yield Score(judge.examples.name, judge.protocol, judge.score(self.prepared.network))
