@@ -24,7 +24,8 @@ MADE_OF = """{begun}
 ## Texts and licences
 
 The weights are derived from all-MiniLM-L6-v2, which with all-mpnet-base-v2 taught them (both Apache-2.0), and are
-licensed alike. They were taught on {texts:,} texts, without labels; those that any evaluation file holds were removed before ({removed:,}).
+licensed alike. They were taught on {texts:,} texts, without labels; those that any evaluation file holds were removed
+before ({removed:,}).
 
 {lines}
 """
