@@ -167,6 +167,11 @@ def test_tokenizers_that_look_beyond_spaces_read_whole_texts():
     assert WordReader(OurTokenizer(fast, (), ())).read(["ab a", "", "b"]).ids.tolist() == [0, 1, 2, 1]
 
 
+def test_others_may_read_what_was_saved(static, tmp_path):
+    static.save(tmp_path / "saved")
+    assert [file.name for file in (tmp_path / "saved").rglob("*") if not file.stat().st_mode & 0o004] == []
+
+
 def test_int8_storage_stays_within_half_a_step(tmp_path, tokenizer_file, static):
     table = TABLE.copy()
     table[0] = 0  # no text has [PAD]

@@ -70,6 +70,7 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
         yield partial
         for file in partial.rglob("*"):
             if file.is_file():
+                file.chmod(0o644)  # safetensors' own is for one user alone, too
                 with file.open("rb") as handle:
                     os.fsync(handle.fileno())
         _swap(partial, target, old)
