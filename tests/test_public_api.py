@@ -28,6 +28,7 @@ LEVELS = [
     ("loading",),
     ("search", "train"),
     ("evaluate",),
+    ("lab",),
     ("report",),
     ("__init__",),
     ("cli",),

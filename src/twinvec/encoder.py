@@ -33,10 +33,10 @@ from twinvec.model_folder import ModelFolder, Normalize
 from twinvec.model_saving import save_model
 from twinvec.progress import Progress
 from twinvec.text import Tokenizer, WordReader, check_text, check_texts
-from twinvec.types import Array, OutputType, Vectors
+from twinvec.types import Array, OutputType, TokenBatch, Vectors
 from twinvec.vectors import check_output, quantize_vectors, similarity, similarity_pairwise, unit_rows
 
-__all__ = ["Encoder", "Lengths"]
+__all__ = ["Encoder", "LayerBatch", "Lengths"]
 
 TEXTS_PER_BLOCK = 8192  # what encode_iter holds at once
 DOCUMENT_PROMPTS = "document", "passage", "corpus"
@@ -47,6 +47,17 @@ class Lengths(NamedTuple):
 
     n_tokens: NDArray[np.int64]
     is_cut: NDArray[np.bool_]
+
+
+class LayerBatch(NamedTuple):
+    """Some texts with all their states: ``layers`` is ``(layers + 1, batch, tokens, width)``, embedding layer first.
+
+    ``owners`` are the places of the texts in the list that they came in.
+    """
+
+    owners: list[int]
+    tokens: TokenBatch
+    layers: Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,20 +154,36 @@ class Encoder:
     def encode_layers(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
         """All layers' states of every text: a list of ``(layers + 1, tokens, width)``, embedding layer first."""
         checked = check_texts([texts] if isinstance(texts, str) else texts)
-        cut = LongTexts(self._limit)
         states = [np.empty((1, 0, 0), dtype=np.float32)] * len(checked)  # stays so for a text without any token
 
-        def work(rows: list[Row]) -> None:
-            layers = self.engine.runtime.layers(pad([row.ids for row in rows]))
-            for place, row in enumerate(rows):
-                states[row.owner] = layers[:, place, : len(row.ids)].copy()
+        def keep(batch: LayerBatch) -> None:
+            for place, (owner, length) in enumerate(zip(batch.owners, batch.tokens.mask.sum(axis=1), strict=True)):
+                states[owner] = batch.layers[:, place, :length].copy()
 
+        self.visit_layers(checked, keep, prompt=prompt)
+        return states
+
+    def visit_layers(
+        self, texts: Iterable[str], work: Callable[[LayerBatch], None], *, prompt: str | None = None
+    ) -> None:
+        """Show all layers' states to ``work``, batch by batch, so that only a few batches are held at a time.
+
+        Several threads call ``work`` at once, in any order of the texts; a text without any token is not shown. A text
+        beyond the model's limit is cut, with a warning, also under ``long="chunk"``.
+        """
+        checked = check_texts(texts)
+        cut = LongTexts(self._limit)
         prefix = self._prompt(prompt, None)
+        n_unpooled = self._n_unpooled(prefix)
+
+        def run(rows: list[Row]) -> None:
+            batch = pad([row.ids for row in rows], [n_unpooled] * len(rows))
+            work(LayerBatch([row.owner for row in rows], batch, self.engine.runtime.layers(batch)))
+
         long = "warn" if self.settings.long == "chunk" else self.settings.long
-        self._run([prefix + text for text in checked], RowMaker(self._words, self._limit, long, cut), work)
+        self._run([prefix + text for text in checked], RowMaker(self._words, self._limit, long, cut), run)
         if long == "warn":
             cut.warn()
-        return states
 
     def explain(self, text: str, *, prompt: str | None = None, prompt_name: str | None = None) -> Explanation:
         """A text's tokens, their vectors, and how much each layer and each token counts: what its vector is made of.

@@ -15,6 +15,7 @@ from twinvec.cli.evaluate import evaluate
 from twinvec.cli.explain import explain
 from twinvec.cli.group import CleanErrors, show_version
 from twinvec.cli.inspect import inspect
+from twinvec.cli.layers import layers
 from twinvec.cli.pairs import pairs
 from twinvec.cli.similarity import similarity
 from twinvec.cli.train import train
@@ -38,6 +39,7 @@ def main() -> None:
     """
 
 
-for command in (demo, embed, similarity, explain, pairs, inspect, bench, data, train, distil, evaluate, compare):
+COMMANDS = demo, embed, similarity, explain, pairs, inspect, layers, bench, data, train, distil, evaluate, compare
+for command in COMMANDS:
     main.add_command(command)
 data.add_command(get)

@@ -6,10 +6,11 @@ or split before ``[CLS]`` and ``[SEP]`` are put around it. No state of the token
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tokenizers import Tokenizer as FastTokenizer
 from tokenizers.implementations import BertWordPieceTokenizer
@@ -19,6 +20,8 @@ from twinvec.errors import ModelFolderError
 from twinvec.files import read_json
 
 __all__ = ["Tokenizer", "load_tokenizer"]
+
+Item = TypeVar("Item")
 
 WORD_PIECE_FAMILIES = ("bert", "distilbert", "electra")
 CASE_CLASSES = ("Bert", "DistilBert", "Electra", "MPNet")
@@ -55,13 +58,29 @@ class Tokenizer:
         """The tokens of some ids, as the vocabulary writes them."""
         return [str(self.fast.id_to_token(id_)) for id_ in ids]
 
-    def cut(self, ids: list[int], room: int) -> list[int]:
-        """The ids that a model reads of a text too long for it: its beginning, for most models."""
+    def words(self, texts: Sequence[str]) -> list[list[str]]:
+        """For each token of ``ids`` the word that it is, as the text has it; empty for a piece of a longer word."""
+        if self.lower_case:
+            texts = [text.lower() for text in texts]
+        encodings = self.fast.encode_batch(list(texts), add_special_tokens=False)
+        return [_whole_words(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
+
+    def cut(self, ids: list[Item], room: int) -> list[Item]:
+        """The ids, or what there is for each, that a model reads of a text: its beginning, for most models."""
         return ids[-room:] if self.keeps_end else ids[:room]
 
     def dress(self, ids: Sequence[int]) -> list[int]:
         """Put the special tokens around the ids of a text."""
         return [*self.prefix, *ids, *self.suffix]
+
+
+def _whole_words(text: str, encoding: Any) -> list[str]:  # noqa: ANN401 - a compiled type without stubs
+    places = encoding.word_ids
+    pieces = Counter(places)
+    return [
+        text[start:end].strip() if place is not None and pieces[place] == 1 else ""
+        for place, (start, end) in zip(places, encoding.offsets, strict=True)
+    ]
 
 
 def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
