@@ -18,6 +18,7 @@ from twinvec.cli.inspect import inspect
 from twinvec.cli.layers import layers
 from twinvec.cli.pairs import pairs
 from twinvec.cli.similarity import similarity
+from twinvec.cli.sweep import sweep
 from twinvec.cli.train import train
 
 __all__ = ["main"]
@@ -39,7 +40,22 @@ def main() -> None:
     """
 
 
-COMMANDS = demo, embed, similarity, explain, pairs, inspect, layers, bench, data, train, distil, evaluate, compare
+COMMANDS = (
+    demo,
+    embed,
+    similarity,
+    explain,
+    pairs,
+    inspect,
+    layers,
+    sweep,
+    bench,
+    data,
+    train,
+    distil,
+    evaluate,
+    compare,
+)
 for command in COMMANDS:
     main.add_command(command)
 data.add_command(get)

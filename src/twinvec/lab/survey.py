@@ -55,7 +55,7 @@ class LayerSurvey:
 
     def frequent(self, min_count: int) -> list[MovingWord]:
         """The words that were seen this often, by rising variance."""
-        return [each for each in self.words if each.count >= min_count]
+        return [each for each in self.words if each.n_seen >= min_count]
 
 
 def survey_layers(

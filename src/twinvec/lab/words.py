@@ -18,7 +18,7 @@ class MovingWord(NamedTuple):
     """A word, how often it was seen, and the mean variance of the cosines between its neighbour layers."""
 
     word: str
-    count: int
+    n_seen: int
     variance: float
     is_function: bool
 
@@ -39,7 +39,7 @@ class WordGroup(NamedTuple):
     """
 
     n_words: int
-    count: int
+    n_seen: int
     variance: float
     variance_of_words: float
 
@@ -67,7 +67,7 @@ def extremes(words: Sequence[MovingWord], n: int) -> Extremes:
 def group_words(words: Sequence[MovingWord]) -> WordGroups | None:
     """Function words against content words; None where one of the groups is empty."""
     variances = np.array([each.variance for each in words])
-    counts = np.array([each.count for each in words])
+    counts = np.array([each.n_seen for each in words])
     is_function = np.array([each.is_function for each in words], dtype=bool)
     n_function, n_content = int(is_function.sum()), int((~is_function).sum())
     if not (n_function and n_content):

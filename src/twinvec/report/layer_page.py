@@ -14,7 +14,7 @@ from twinvec.report.folder import picture, slug, table, write_folder
 from twinvec.report.layer_plots import draw_cosines, draw_distances, draw_picture, draw_words
 from twinvec.report.svg import element
 
-__all__ = ["LAYER_DATA", "group_rows", "layer_html", "layer_plots", "write_layer_report"]
+__all__ = ["LAYER_DATA", "group_rows", "layer_html", "layer_plots", "moves_more", "write_layer_report"]
 
 LAYER_DATA = "layers.json"
 DISTANCES = "distances.png"
@@ -23,7 +23,9 @@ ABOUT_WORDS = (
     "The variance of the cosines between a word's neighbour layers, SBERT-WK's measure of how much it counts. "
     "Words that are several tokens are left out."
 )
-ABOUT_PICTURES = "Cells: how much each layer counts in a token's vector. Bars: how much each token counts in the text's."
+ABOUT_PICTURES = (
+    "Cells: how much each layer counts in a token's vector. Bars: how much each token counts in the text's."
+)
 
 
 def write_layer_report(findings: LayerFindings, target: Path, *, replace: bool = False) -> None:
@@ -60,7 +62,9 @@ def _parts(findings: LayerFindings, plots: Mapping[str, bytes]) -> Iterator[str]
     first = findings.surveys[0]
     yield element("p", "Layer lab", class_="eyebrow")
     yield element("h1", escape(", ".join(each.model for each in findings.surveys)))
-    yield element("p", escape(f"What the layers do to the {first.n_texts:,} texts of {findings.source}."), class_="lead")
+    yield element(
+        "p", escape(f"What the layers do to the {first.n_texts:,} texts of {findings.source}."), class_="lead"
+    )
     yield element("h2", "From layer to layer")
     yield element("p", ABOUT_COSINES, class_="note")
     yield picture(plots[DISTANCES], "Mean cosine of each layer to those before it", width=1140)
@@ -81,14 +85,15 @@ def _parts(findings: LayerFindings, plots: Mapping[str, bytes]) -> Iterator[str]
 def _words(findings: LayerFindings, survey: LayerSurvey, plots: Mapping[str, bytes]) -> Iterator[str]:
     found, groups = findings.extremes(survey), findings.groups(survey)
     if not found.lowest:
-        why = "fewer than three words were seen often enough, or too few layers to vary between"
+        why = "fewer than three words were seen often enough, or there are fewer than two changes of layer"
         yield element("p", escape(f"{survey.model}: no ranking, as {why}."), class_="note")
         return
     yield picture(plots[_name("words", survey.model)], f"{survey.model}: words by variance", width=960)
     if groups is not None:
-        heads = [("", ""), ("words", "number"), ("seen", "number"), ("variance", "number"), ("of words", "number")]
+        names = "words", "seen", "mean variance", "each word once"
+        heads = [(survey.model, ""), *((name, "number") for name in names)]
         yield table(heads, group_rows(groups))
-        yield element("p", escape(f"{survey.model}: {moves_more(groups)}"), class_="note")
+        yield element("p", escape(moves_more(groups)), class_="note")
     heads = [("word", ""), ("seen", "number"), ("variance", "number"), ("", "")]
     yield table(heads, [_word_row(each) for part in found for each in part])
 
@@ -97,7 +102,7 @@ def group_rows(groups: WordGroups) -> list[list[str]]:
     """Function and content words: how many, how often seen, mean variance as seen, and of each word once."""
     named = ("function words", groups.function), ("content words", groups.content)
     return [
-        [name, f"{each.n_words:,}", f"{each.count:,}", f"{each.variance:.4f}", f"{each.variance_of_words:.4f}"]
+        [name, f"{each.n_words:,}", f"{each.n_seen:,}", f"{each.variance:.4f}", f"{each.variance_of_words:.4f}"]
         for name, each in named
     ]
 
@@ -105,10 +110,10 @@ def group_rows(groups: WordGroups) -> list[list[str]]:
 def moves_more(groups: WordGroups) -> str:
     """The comparison in a sentence."""
     return (
-        f"of one content word and one function word, drawn at random, the content word varies more in "
+        "Of one content word and one function word, drawn at random, the content word varies more in "
         f"{100 * groups.content_moves_more:.0f} % of the cases."
     )
 
 
 def _word_row(each: MovingWord) -> Sequence[str]:
-    return each.word, f"{each.count:,}", f"{each.variance:.4f}", "function word" if each.is_function else ""
+    return each.word, f"{each.n_seen:,}", f"{each.variance:.4f}", "function word" if each.is_function else ""

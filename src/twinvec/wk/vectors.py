@@ -29,12 +29,16 @@ def read_tokens(mask: Array, settings: WKSettings) -> Array:
     return np.asarray(mask * ((n_after > 1) | (mask.sum(axis=1, keepdims=True) == 1)))
 
 
-def sentence_vectors(layers: Array, mask: Array, settings: WKSettings) -> Array:
+def sentence_vectors(
+    layers: Array, mask: Array, settings: WKSettings, *, known: NDArray[np.float64] | None = None
+) -> Array:
     """Vectors of texts: ``(layers + 1, texts, tokens, width), (texts, tokens) -> (texts, width)``.
 
     ``mask`` is 1 on the tokens to read; a text without any gets zeros. Sums are taken in the type of ``layers``.
+    ``known`` are the cosines between all layers, for one who reads the same states in several ways.
     """
-    states = layers[settings.start(len(layers) - 1) :]
-    cosines = layer_cosines(states)
+    start = settings.start(len(layers) - 1)
+    states = layers[start:]
+    cosines = layer_cosines(states) if known is None else known[start:, start:]
     weights = layer_weights(cosines, settings).combined * token_importance(cosines, read_tokens(mask, settings))
     return np.asarray(np.einsum("lntw,lnt->nw", states, weights.astype(states.dtype)))
