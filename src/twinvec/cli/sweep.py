@@ -169,22 +169,24 @@ def sweep(*, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], se
 def print_sweep(found: Sweep, n_shown: int) -> None:
     """The best readings, the model's own, and the verdict, on standard output."""
     from twinvec.lab.verdict import AFTERWARDS, FITTED, is_more_than_chance, verdict
-    from twinvec.report.sweep_page import sweep_row
+    from twinvec.report.sweep_page import STARRED, sweep_row
 
     console = open_console()
     console.print(f"{found.model} on the {found.n_pairs:,} pairs of {found.source}", style="bold", soft_wrap=True)
     console.print("Spearman x 100 of cosine; p corrected for all readings", style="italic")
-    table = plain_table("reading", "score", "95 % interval", "lead", "p", "")
-    for column in table.columns[1:5]:
+    table = plain_table("reading", "score", "95 % interval", "lead", "p")
+    for column in table.columns[1:]:
         column.justify = "right"
         column.no_wrap = True
     ranked = found.ranked
     for each in ranked[:n_shown]:
         table.add_row(*sweep_row(found, each))
     if found.own not in ranked[:n_shown]:
-        table.add_row(f"... {ranked.index(found.own) - n_shown:,} more, and then", *[""] * 5)
+        table.add_row("...")
         table.add_row(*sweep_row(found, found.own))
     console.print(table)
+    if any(each.why_not_saved for each in ranked[:n_shown]):
+        console.print(STARRED)
     console.print()
     console.print(verdict(found), style="green" if is_more_than_chance(found, found.best) else "yellow", soft_wrap=True)
     if any(each.candidate.is_whitened for each in found.judged):

@@ -33,7 +33,8 @@ def _sum(states: Vectors, weights: Weights) -> Vectors:
 
 
 def _total(weights: Weights) -> Weights:
-    return np.asarray(np.maximum(weights.sum(axis=1, keepdims=True), 1))  # at least one token, also for a text of prompt only
+    # at least one token, also for a text of prompt only
+    return np.asarray(np.maximum(weights.sum(axis=1, keepdims=True), 1))
 
 
 def _mean(states: Vectors, mask: Ids) -> Vectors:

@@ -55,8 +55,7 @@ def draw_cells(axis: Any, values: Array, *, bounds: tuple[float, float], shown: 
     from matplotlib.colors import LinearSegmentedColormap
 
     low, high = bounds
-    colors = LinearSegmentedColormap.from_list("blues", [PALE, "#7da7ea", DARK])
-    colors.set_bad("#ffffff")
+    colors = LinearSegmentedColormap.from_list("blues", [PALE, "#7da7ea", DARK]).with_extremes(bad="#ffffff")
     image = axis.imshow(values, cmap=colors, vmin=low, vmax=high, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         is_dark = np.isfinite(value) and value > low + LIGHT_TEXT_FROM * (high - low)

@@ -13,7 +13,7 @@ from twinvec.report.folder import picture, table, write_folder
 from twinvec.report.svg import element
 from twinvec.report.sweep_plots import draw_sweep
 
-__all__ = ["SWEEP_DATA", "sweep_html", "sweep_row", "write_sweep_report"]
+__all__ = ["STARRED", "SWEEP_DATA", "sweep_html", "sweep_row", "write_sweep_report"]
 
 SWEEP_DATA = "sweep.json"
 SWEEP_PLOT = "sweep.png"
@@ -23,12 +23,12 @@ HEADS = [
     ("95 % interval", "number"),
     ("lead", "number"),
     ("p", "number"),
-    ("", ""),
 ]
 ABOUT_TABLE = (
     "Lead: over the model's own reading. p: of a lead as high by chance, corrected for all readings. Intervals: each "
     "reading alone, from bootstrap resamples of the pairs."
 )
+STARRED = "* cannot be saved as a model folder"
 
 
 def write_sweep_report(sweep: Sweep, target: Path, *, replace: bool = False) -> None:
@@ -58,20 +58,19 @@ def _parts(sweep: Sweep, plot: bytes) -> Iterator[str]:
     yield element("p", ABOUT_TABLE, class_="note")
     undefined = [each for each in sweep.judged if each.value is None]
     yield table(HEADS, [sweep_row(sweep, each) for each in (*sweep.ranked, *undefined)])
+    yield element("p", f"{STARRED}.", class_="note")
 
 
 def sweep_row(sweep: Sweep, judged: Judged) -> list[str]:
-    """Name, score, interval, lead, corrected p, and what else there is to say."""
-    if judged.value is None or judged.interval is None or judged.lead is None:
-        return [judged.candidate.name, "undefined", "", "", "", judged.problem]
+    """Name, score, interval, lead, corrected p; a star where it cannot be saved."""
     is_own = judged is sweep.own
-    said = ["the model's own"] if is_own else []
-    said += ["cannot be saved"] if judged.why_not_saved else []
+    name = judged.candidate.name + " (the model's own)" * is_own + " *" * bool(judged.why_not_saved)
+    if judged.value is None or judged.interval is None or judged.lead is None:
+        return [f"{name}: {judged.problem}", "undefined", "", "", ""]
     return [
-        judged.candidate.name,
+        name,
         f"{judged.value:.2f}",
         f"{judged.interval.low:.2f} to {judged.interval.high:.2f}",
         "" if is_own else f"{judged.lead.difference:+.2f}",
         "" if is_own else f"{judged.lead.p:.3f}",
-        ", ".join(said),
     ]

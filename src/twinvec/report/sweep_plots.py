@@ -22,7 +22,7 @@ LOW_QUANTILE = 0.15  # odd readings score far below the others, and would leave 
 
 @dataclass(frozen=True)
 class _Panel:
-    """Cells of one heat map, row by row, with what rows and columns are called; ``turned`` are long names."""
+    """Cells of one heat map, row by row, with what rows and columns are called."""
 
     title: str
     rows: Sequence[str]
@@ -34,7 +34,7 @@ class _Panel:
 def draw_sweep(sweep: Sweep) -> bytes:
     """Scores of all readings: poolings by layers and settings of SBERT-WK, as they are and whitened."""
     panels = [*_pooling_panels(sweep), *_wk_panels(sweep)]
-    heights = [0.36 * len(panel.rows) + 1.0 for panel in panels]
+    heights = [0.36 * len(panel.rows) + (1.0 if panel.x_label else 0.55) for panel in panels]
     n_columns = max(len(panel.columns) for panel in panels)
     figure = new_figure(2.6 + 0.56 * max(n_columns, 10), 1.1 + sum(heights))
     axes = figure.subplots(len(panels), 1, height_ratios=heights, squeeze=False)[:, 0]
@@ -80,9 +80,9 @@ def _wk_panels(sweep: Sweep) -> list[_Panel]:
     kinds = _kinds(sweep)
     return [
         _Panel(
-            title="SBERT-WK: " + Reading(wk=usual).name.removeprefix("wk ") + "; and with one of these changed",
+            title=f"SBERT-WK; usual: {Reading(wk=usual).name.removeprefix('wk ')}",
             rows=[KINDS[is_whitened] for is_whitened in kinds],
-            columns=["as named", *(_changes(each, usual) for each in choices[1:])],
+            columns=["usual", *(_changes(each, usual) for each in choices[1:])],
             cells=[[Candidate(Reading(wk=each), is_whitened) for each in choices] for is_whitened in kinds],
         )
     ]
