@@ -16,6 +16,7 @@ from twinvec.report.plots import ACCENT, COLORS, FAINT, INK, SOFT, draw_cells, n
 __all__ = ["draw_cosines", "draw_distances", "draw_picture", "draw_words"]
 
 LONGEST_TITLE = 90
+MEAN = "mean cosine over tokens"
 
 
 def draw_distances(surveys: Sequence[LayerSurvey], distances: Sequence[int]) -> bytes:
@@ -28,6 +29,7 @@ def _one_model(survey: LayerSurvey, distances: Sequence[int]) -> Any:  # noqa: A
     axis = figure.subplots()
     _draw_lines(axis, [(_back(k), survey.at_distance(k), k) for k in distances])
     plain(axis, f"{survey.model}: how near each layer is to those before it")
+    axis.set_ylabel(MEAN, color=SOFT)
     axis.legend(frameon=False, fontsize=9, title="cosine to", alignment="left")
     return figure
 
@@ -40,6 +42,8 @@ def _several_models(surveys: Sequence[LayerSurvey], distances: Sequence[int]) ->
         _draw_lines(axis, [(survey.model, survey.at_distance(k), k) for survey in surveys])
         plain(axis, f"cosine to {_back(k)}")
         axis.tick_params(labelbottom=True)
+    for axis in axes[::2]:
+        axis.set_ylabel(MEAN, color=SOFT)
     for axis in axes[len(distances) :]:
         axis.set_visible(False)
     figure.suptitle("How near each layer is to those before it", x=0.01, ha="left", fontsize=12, color=INK)
@@ -59,8 +63,8 @@ def _draw_lines(axis: Any, lines: Sequence[tuple[str, NDArray[np.float64], int]]
         color = COLORS[place % len(COLORS)]
         axis.plot(x, values, color=color, marker="o", markersize=4, linewidth=1.6, label=label)
     axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.set_ylim(min(0.0, *(float(values.min()) for _, values, _ in lines if len(values))), 1.0)
     axis.set_xlabel("layer", color=SOFT)
-    axis.set_ylabel("mean cosine over tokens", color=SOFT)
 
 
 def draw_cosines(survey: LayerSurvey) -> bytes:
@@ -85,7 +89,7 @@ def draw_cosines(survey: LayerSurvey) -> bytes:
 
 def draw_words(survey: LayerSurvey, found: Extremes) -> bytes:
     """The words that move least, in the middle and most: their variance as points, function words apart by color."""
-    parts = [("move least", found.lowest), ("in the middle", found.middle), ("move most", found.highest)]
+    parts = [("least", found.lowest), ("middle", found.middle), ("most", found.highest)]
     rows: list[MovingWord] = [each for _, part in parts for each in part]
     figure = new_figure(8, 1.3 + 0.2 * len(rows))
     axes = figure.subplots(3, 1, sharex=True, height_ratios=[max(len(part), 1) for _, part in parts])
