@@ -63,7 +63,7 @@ def _draw_lines(axis: Any, lines: Sequence[tuple[str, NDArray[np.float64], int]]
         color = COLORS[place % len(COLORS)]
         axis.plot(x, values, color=color, marker="o", markersize=4, linewidth=1.6, label=label)
     axis.xaxis.get_major_locator().set_params(integer=True)
-    axis.set_ylim(min(0.0, *(float(values.min()) for _, values, _ in lines if len(values))), 1.0)
+    axis.set_ylim(min([0.0, *(float(values.min()) for _, values, _ in lines if len(values))]), 1.0)
     axis.set_xlabel("layer", color=SOFT)
 
 
