@@ -18,14 +18,17 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
 MODELS = ROOT / "docs/models"
+LAB = ROOT / "docs/lab"
+GROUPS = "function_words", "content_words"
 PLACE = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def newest(name: str) -> dict[str, Any]:
-    """The latest result file of a benchmark, as dates sort as text; or the file of that name beside our models."""
-    if (MODELS / f"{name}.json").is_file():
-        content: dict[str, Any] = json.loads((MODELS / f"{name}.json").read_text(encoding="utf-8"))
-        return content
+    """The latest result file of a benchmark, as dates sort as text; or the file of that name beside models or plots."""
+    for folder in (MODELS, LAB):
+        if (folder / f"{name}.json").is_file():
+            content: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+            return content
     result: dict[str, Any] = json.loads(sorted(RESULTS.glob(f"*-{name}.json"))[-1].read_text(encoding="utf-8"))
     return result
 
@@ -191,6 +194,39 @@ def layers(result: dict[str, Any]) -> str:
     return f"{table(['untrained', 'best', 'worst'], rows)}\n\nSTSb dev, Spearman x 100; all six: {result['whole']:.2f}."
 
 
+def words(result: dict[str, Any]) -> str:
+    """How unevenly words move, in each model of the layer lab."""
+    sorts = "lowest", "middle", "highest"
+    rows = [[each["model"], *(", ".join(each[sort][:6]) for sort in sorts)] for each in result["models"]]
+    groups = [
+        [
+            each["model"],
+            *(f"{each[group][mean]:.4f}" for mean in ("variance", "variance_of_words") for group in GROUPS),
+            f"{100 * each['content_moves_more']:.0f} %",
+        ]
+        for each in result["models"]
+    ]
+    header = ["variance", "function words, as seen", "content words", "function words, each once", "content words"]
+    return (
+        f"{table(['variance', *sorts], rows)}\n\n{table([*header, 'content above function'], groups)}\n\n"
+        f"*{result['texts']:,} {result['source']}; words seen at least {result['min_count']} times.*"
+    )
+
+
+def sweeps(result: dict[str, Any]) -> str:
+    """Each model's own reading, and the best."""
+    rows = []
+    for each in result["sweeps"]:
+        own, best = each["own"], each["best"]
+        interval = f"{own['score']:.2f} ({own['low']:.2f} to {own['high']:.2f})"
+        is_other = best["name"] != own["name"]
+        lead = f"{best['lead']:+.2f}, p = {best['p_corrected']:.3f}" if is_other else ""
+        rows.append([each["model"], own["name"], interval, f"{best['name']}: {best['score']:.2f}", lead])
+    first = result["sweeps"][0]
+    header = [f"{first['n_pairs']:,} pairs of {first['data']}", "own reading", "score", "best", "lead, corrected"]
+    return f"{table(header, rows)}\n\n*{first['protocol']}.*"
+
+
 RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "encode": encode,
     "train": train,
@@ -202,6 +238,8 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "texts": texts,
     "frontier": frontier,
     "layers": layers,
+    "words": words,
+    "sweeps": sweeps,
 }
 
 

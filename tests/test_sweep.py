@@ -15,6 +15,7 @@ import twinvec
 from tiny import WIDTH, WORDS, write_json, write_tiny_model
 from twinvec.cli import main
 from twinvec.engine.onnx_runtime import OnnxRuntime
+from twinvec.engine.weights import is_packed
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.evaluate.drawing import Resampling
 from twinvec.examples import Examples
@@ -126,6 +127,13 @@ def test_parts_can_be_left_out(encoder):
         list_candidates(folder, 3, without=("wkk",))
 
 
+def test_the_command_knows_the_same_parts():
+    from twinvec.cli.sweep import PARTS as listed
+    from twinvec.lab.readings import PARTS
+
+    assert listed == PARTS
+
+
 CHOSEN = [
     Candidate(Reading(("mean",), (3,)), is_whitened=True),
     Candidate(Reading(("cls",), (2,))),
@@ -161,6 +169,15 @@ def test_layers_are_cut_off_in_every_family_that_can_be(tiny_folders, tmp_path, 
     assert (tmp_path / "saved/model.safetensors").stat().st_size < Path(
         tiny_folders[family], "model.safetensors"
     ).stat().st_size
+
+
+def test_the_shipped_model_whose_weights_are_int8_is_cut_and_saved_as_float32(tmp_path):
+    encoder = twinvec.load()
+    save_reading(encoder, Candidate(Reading(("mean",), (1,))), tmp_path / "saved", card="")
+    again = twinvec.load(tmp_path / "saved")
+    states = [layers[1].mean(axis=0) for layers in encoder.encode_layers(PAIRS.texts[:3])]
+    np.testing.assert_allclose(again.encode(PAIRS.texts[:3]), twinvec.unit_rows(np.stack(states)), atol=1e-5)
+    assert not is_packed(tmp_path / "saved")
 
 
 @pytest.mark.parity

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_names", "layers"]
 
-ENGINE = ("precision", "threads", "device", "runtime", "long", "trust_pickle", "offline")
+ENGINE = ("precision", "threads", "device", "runtime", "trust_pickle", "offline")
 COUNT = click.IntRange(min=1)
 
 

@@ -202,6 +202,10 @@ def save_best(encoder: Encoder, found: Sweep, target: Path, *, trust_pickle: boo
     chosen = found.best_saved
     if found.best is not chosen:
         say(f"{found.best.candidate.name} cannot be saved: {found.best.why_not_saved}.")
+    if chosen is found.own:
+        encoder.save(target)
+        say(f"Saved {target}: the model as it is, as no reading that can be saved scores higher.")
+        return
     card = sweep_card(found, target.name)
     save_reading(encoder, chosen.candidate, target, card=card, whitening=found.whitening, trust_pickle=trust_pickle)
     say(f"Saved {target}: {chosen.candidate.name}, score {chosen.value:.2f}.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from twinvec.errors import InputError
+from twinvec.extras import require
 from twinvec.files import is_taken, new_folder, write_json
 from twinvec.report.svg import element
 
@@ -19,7 +20,11 @@ PAGE = "report.html"
 
 
 def check_folder(target: Path, *, data: str, replace: bool) -> None:
-    """Refuse, before any work is done, a folder that must not be replaced: any other than a report with ``data``."""
+    """Refuse, before any work is done, a folder that must not be replaced: any other than a report with ``data``.
+
+    Also refuses to begin where nothing could be drawn.
+    """
+    require("matplotlib", extra="eval", feature="Drawing plots")
     if not is_taken(target):
         return
     if not replace:

@@ -1,0 +1,80 @@
+"""Make the figures and numbers of docs/layers.md and docs/sweep.md again.
+
+    python scripts/lab_figures.py MODELS DATA
+
+MODELS is a folder with minilm, mpnet and tinybert, DATA one of data sets (sts/stsb-dev). Writes docs/lab: plots as
+``twinvec layers`` and ``twinvec sweep`` draw them, and ``words.json`` and ``sweeps.json`` for ``make docs``. The texts
+of the layers' figures are sentences of Python's standard library, as in ``twinvec demo``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import twinvec
+from twinvec.cli.sentences import gather_sentences
+from twinvec.examples import DataSource, read_examples
+from twinvec.lab import survey_layers
+from twinvec.lab.findings import LayerFindings
+from twinvec.lab.picture import picture_text
+from twinvec.lab.sweep import sweep_readings
+from twinvec.lab.verdict import as_dict
+from twinvec.report.layer_plots import draw_distances, draw_picture
+from twinvec.report.sweep_plots import draw_sweep
+
+PLACE = Path(__file__).parents[1] / "docs/lab"
+MODELS = "minilm", "mpnet", "tinybert"
+DRAWN = "tinybert"  # whose sweep shows the most
+TEXT = "The orchestra tuned its strings before the hall fell silent."
+N_TEXTS, N_WORDS, MIN_COUNT = 1_000, 8, 10
+KEPT = "name", "score", "low", "high", "lead", "lead_at_least", "p_corrected", "cannot_be_saved"
+
+
+def layers(models: Path) -> dict[str, Any]:
+    """Draw the layers' figures; gives the words of every model."""
+    encoders = {"twinvec-mini": twinvec.load()} | {name: twinvec.load(models / name) for name in MODELS}
+    surveys = survey_layers(encoders, gather_sentences(N_TEXTS))
+    findings = LayerFindings("sentences of Python's standard library", surveys, n_words=N_WORDS, min_count=MIN_COUNT)
+    (PLACE / "distances.png").write_bytes(draw_distances(surveys, findings.distances))
+    (PLACE / "text.png").write_bytes(draw_picture(picture_text(encoders["minilm"], TEXT, model="minilm")))
+    rows = []
+    for survey, told in zip(surveys, findings.as_dict()["models"], strict=True):
+        found = findings.extremes(survey)
+        shown = {sort: [each.word for each in words] for sort, words in found._asdict().items()}
+        rows.append({key: told[key] for key in told if key not in ("cosines", "words")} | shown)
+    return {"texts": N_TEXTS, "source": findings.source, "min_count": MIN_COUNT, "models": rows}
+
+
+def sweeps(models: Path, data: Path) -> list[dict[str, Any]]:
+    """Sweep every model, and draw one; gives the own reading, the best, and the best that can be saved."""
+    pairs = read_examples(DataSource(data / "sts/stsb-dev.tsv.gz", "scored_pairs", score_range=(0, 5)))
+    rows = []
+    for name in MODELS:
+        found = sweep_readings(twinvec.load(models / name), pairs, model=name)
+        if name == DRAWN:
+            (PLACE / "sweep.png").write_bytes(draw_sweep(found))
+        told = as_dict(found)
+        readings = {each["name"]: {key: each.get(key) for key in KEPT} for each in told["readings"]}
+        row = {key: told[key] for key in ("model", "data", "n_pairs", "n_texts", "protocol", "verdict")}
+        chosen = {key: readings[told[key]] for key in ("own", "best", "best_that_can_be_saved")}
+        rows.append(row | {"n_readings": len(readings)} | chosen)
+        print(told["verdict"])
+    return rows
+
+
+def write(name: str, content: object) -> None:
+    """One of the files of numbers."""
+    (PLACE / name).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    PLACE.mkdir(exist_ok=True)
+    write("words.json", layers(Path(sys.argv[1])))
+    write("sweeps.json", {"sweeps": sweeps(Path(sys.argv[1]), Path(sys.argv[2]))})
