@@ -193,6 +193,11 @@ def test_a_report_is_not_overwritten_unless_forced_and_nothing_else_even_then(re
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
+def test_a_text_to_draw_needs_a_place_to_draw_it(corpus, tiny_bert):
+    result = run("layers", corpus, "-m", tiny_bert, "--text", "a cat")
+    assert result.exit_code == 2 and "give -o FOLDER too" in result.output
+
+
 def test_numbers_come_as_json_from_standard_input_with_words_of_ones_own(tiny_bert, tmp_path):
     (tmp_path / "words.txt").write_text("Cat\ndog\n")
     options = "-m", tiny_bert, "--json", "--min-count", 1, "--function-words", tmp_path / "words.txt", "--limit", 2

@@ -176,6 +176,8 @@ def layers(
 
     if output is not None:
         check_folder(output, data=LAYER_DATA, replace=force)
+    elif choice.shown:
+        raise click.UsageError("--text is drawn into a report; give -o FOLDER too.")
     findings = choice.findings(source, models, with_pictures=output is not None)
     if as_json:
         click.echo(json.dumps(findings.as_dict(), ensure_ascii=False))

@@ -68,7 +68,7 @@ def read_vectors(
     """Read the vectors of all texts in all ways; they are gone when the block ends."""
     width = encoder.encode_layers("a", prompt="")[0].shape[-1]
     widths = [width if reading.wk is not None else width * len(reading.modes) for reading in readings]
-    with tempfile.TemporaryDirectory(prefix="twinvec-sweep-") as place:
+    with tempfile.TemporaryDirectory(prefix="twinvec-sweep-", ignore_cleanup_errors=True) as place:
         _check_room(Path(place), 4 * len(texts) * sum(widths), n_texts=len(texts), n_readings=len(readings))
         files: dict[Reading, Vectors] = {
             reading: np.memmap(Path(place, str(number)), np.float32, "w+", shape=(len(texts), each))
