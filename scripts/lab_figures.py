@@ -59,7 +59,7 @@ def sweeps(models: Path, data: Path) -> list[dict[str, Any]]:
             (PLACE / "sweep.png").write_bytes(draw_sweep(found))
         told = as_dict(found)
         readings = {each["name"]: {key: each.get(key) for key in KEPT} for each in told["readings"]}
-        row = {key: told[key] for key in ("model", "data", "n_pairs", "n_texts", "protocol", "verdict")}
+        row = {key: told[key] for key in ("model", "data", "n_pairs", "n_texts", "protocol")}
         chosen = {key: readings[told[key]] for key in ("own", "best", "best_that_can_be_saved")}
         rows.append(row | {"n_readings": len(readings)} | chosen)
         print(told["verdict"])

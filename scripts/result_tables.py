@@ -196,8 +196,10 @@ def layers(result: dict[str, Any]) -> str:
 
 def words(result: dict[str, Any]) -> str:
     """How unevenly words move, in each model of the layer lab."""
-    sorts = "lowest", "middle", "highest"
-    rows = [[each["model"], *(", ".join(each[sort][:6]) for sort in sorts)] for each in result["models"]]
+    rows = [
+        [each["model"], *(", ".join(part[:6]) for part in (each["lowest"], each["middle"], each["highest"][::-1]))]
+        for each in result["models"]
+    ]
     groups = [
         [
             each["model"],
@@ -206,9 +208,11 @@ def words(result: dict[str, Any]) -> str:
         ]
         for each in result["models"]
     ]
-    header = ["variance", "function words, as seen", "content words", "function words, each once", "content words"]
+    sorts = ["variance", "lowest", "middle", "highest"]
+    means = ["function words, as seen", "content words", "function words, each once", "content words"]
+    header = ["variance", *means, "content above function"]
     return (
-        f"{table(['variance', *sorts], rows)}\n\n{table([*header, 'content above function'], groups)}\n\n"
+        f"{table(sorts, rows)}\n\n{table(header, groups)}\n\n"
         f"*{result['texts']:,} {result['source']}; words seen at least {result['min_count']} times.*"
     )
 

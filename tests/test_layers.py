@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import twinvec
@@ -95,6 +95,7 @@ def test_words_of_a_text_that_is_cut_stay_beside_their_tokens(encoder):
     assert words[1:-1] == WORDS[:22]
 
 
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 9), st.booleans()), min_size=2, max_size=30))
 def test_the_share_of_content_words_that_move_more_is_that_of_all_pairs(rows):
     words = [
@@ -112,6 +113,7 @@ def test_the_share_of_content_words_that_move_more_is_that_of_all_pairs(rows):
     )
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 40), st.integers(1, 12))
 def test_lowest_middle_and_highest_words_never_overlap(n_words, n_shown):
     parts = extremes([MovingWord(str(i), 1, float(i), False) for i in range(n_words)], n_shown)

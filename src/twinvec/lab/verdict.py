@@ -28,16 +28,12 @@ def verdict(sweep: Sweep) -> str:
     if best is own:
         return f"Of {sweep.n_others + 1} readings none scores higher than {mine}: {own.value:.2f}."
     sure = f"{100 * sweep.resampling.level:g} %"
-    size = (
-        f"{best.candidate.name} scores highest, {best.value:.2f}; {mine}, has {own.value:.2f}. "
-        f"The lead is {best.lead.difference:.2f}"
-    )
+    size = f"Highest is {best.candidate.name}, {best.value:.2f}; {mine}, has {own.value:.2f}."
+    lead = f"The lead of {best.lead.difference:.2f}"
     if is_more_than_chance(sweep, best):
-        return (
-            f"{size}, more than chance also for the best of {sweep.n_others} ({TEST}, {show_p(best.lead.p)}; at least "
-            f"{best.lead.low:.2f} with {sure} confidence)."
-        )
-    return f"{size}, which the best of {sweep.n_others} can have by chance ({TEST}, {show_p(best.lead.p)})."
+        tested = f"{TEST}, {show_p(best.lead.p)}; at least {best.lead.low:.2f} with {sure} confidence"
+        return f"{size} {lead} is more than chance, also for the best of {sweep.n_others} ({tested})."
+    return f"{size} {lead} can be chance, for the best of {sweep.n_others} ({TEST}, {show_p(best.lead.p)})."
 
 
 def show_p(value: float) -> str:

@@ -54,10 +54,10 @@ def slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-") or "model"
 
 
-def picture(content: bytes, label: str, *, width: int) -> str:
-    """A PNG inside the page, at most this many pixels wide, with a label for those who cannot see it."""
+def picture(content: bytes, label: str) -> str:
+    """A PNG inside the page, with a label for those who cannot see it."""
     source = f"data:image/png;base64,{b64encode(content).decode()}"
-    style = f"display: block; width: 100%; max-width: {width}px; height: auto"
+    style = "display: block; max-width: 100%; height: auto"
     ground = "background: #ffffff"  # the plots are for a light page
     return element("figure", element("img", src=source, alt=label, style=style), class_="card chart", style=ground)
 

@@ -53,7 +53,7 @@ def _parts(sweep: Sweep, plot: bytes) -> Iterator[str]:
     yield element("p", escape(told), class_="note")
     if any(each.candidate.is_whitened for each in sweep.judged):
         yield element("p", FITTED, class_="note")
-    yield picture(plot, "Scores of all readings", width=1300)
+    yield picture(plot, "Scores of all readings")
     yield element("h2", "All readings")
     yield element("p", ABOUT_TABLE, class_="note")
     undefined = [each for each in sweep.judged if each.value is None]
