@@ -62,14 +62,13 @@ def _parts(findings: LayerFindings, plots: Mapping[str, bytes]) -> Iterator[str]
     first = findings.surveys[0]
     yield element("p", "Layer lab", class_="eyebrow")
     yield element("h1", escape(", ".join(each.model for each in findings.surveys)))
-    yield element(
-        "p", escape(f"What the layers do to the {first.n_texts:,} texts of {findings.source}."), class_="lead"
-    )
+    source = "standard input" if findings.source == "-" else Path(findings.source).name
+    yield element("p", escape(f"What the layers do to the {first.n_texts:,} texts of {source}."), class_="lead")
     yield element("h2", "From layer to layer")
     yield element("p", ABOUT_COSINES, class_="note")
-    yield picture(plots[DISTANCES], "Mean cosine of each layer to those before it", width=1140)
-    for survey in findings.surveys:
-        yield picture(plots[_name("cosines", survey.model)], f"{survey.model}: cosines between layers", width=980)
+    yield picture(plots[DISTANCES], "Mean cosine of each layer to those before it")
+    names = [(_name("cosines", each.model), f"{each.model}: cosines between layers") for each in findings.surveys]
+    yield element("div", *(picture(plots[name], label) for name, label in names), class_="pair")
     yield element("h2", "Words")
     yield element("p", ABOUT_WORDS, class_="note")
     for survey in findings.surveys:
@@ -79,7 +78,7 @@ def _parts(findings: LayerFindings, plots: Mapping[str, bytes]) -> Iterator[str]
         yield element("p", ABOUT_PICTURES, class_="note")
     for name, content in plots.items():
         if name.startswith("text-"):
-            yield picture(content, "Weights of layers and tokens", width=1400)
+            yield picture(content, "Weights of layers and tokens")
 
 
 def _words(findings: LayerFindings, survey: LayerSurvey, plots: Mapping[str, bytes]) -> Iterator[str]:
@@ -88,7 +87,7 @@ def _words(findings: LayerFindings, survey: LayerSurvey, plots: Mapping[str, byt
         why = "fewer than three words were seen often enough, or there are fewer than two changes of layer"
         yield element("p", escape(f"{survey.model}: no ranking, as {why}."), class_="note")
         return
-    yield picture(plots[_name("words", survey.model)], f"{survey.model}: words by variance", width=960)
+    yield picture(plots[_name("words", survey.model)], f"{survey.model}: words by variance")
     if groups is not None:
         names = "words", "seen", "mean variance", "each word once"
         heads = [(survey.model, ""), *((name, "number") for name in names)]
