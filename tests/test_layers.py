@@ -55,6 +55,26 @@ def test_cosines_between_layers_are_those_of_transformers_states(tiny_folders, f
     np.testing.assert_allclose(survey.cosines, expected, atol=1e-5)
 
 
+@pytest.mark.parity
+@pytest.mark.weights
+@pytest.mark.parametrize("name", ["minilm", "mpnet"])
+def test_cosines_of_real_models_are_those_of_transformers_states(models, name):
+    torch = pytest.importorskip("torch", reason="parity needs the extra 'train'")
+    transformers = pytest.importorskip("transformers", reason="parity needs the extra 'train'")
+    texts = ["The orchestra tuned its strings.", "Why?", "Prices fell, and nobody knew for how long."]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(models / name)
+    model = transformers.AutoModel.from_pretrained(models / name).eval()
+    states = []
+    for text in texts:
+        with torch.no_grad():
+            shown = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
+        states.append(torch.stack(shown.hidden_states)[:, 0].numpy())
+    expected, n_tokens = brute_force(states, len(states[0]) - 1)
+    (survey,) = survey_layers({name: twinvec.load(models / name)}, texts)
+    assert survey.n_tokens == n_tokens
+    np.testing.assert_allclose(survey.cosines, expected, atol=1e-5)
+
+
 def test_texts_are_counted_alike_in_any_order_and_block(encoder, monkeypatch):
     texts = [" ".join(WORDS[i % 5 : 2 + i % 17]) for i in range(40)]
     (whole,) = survey_layers({"tiny": encoder}, texts)
