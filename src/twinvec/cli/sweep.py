@@ -168,7 +168,7 @@ def sweep(*, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], se
 
 def print_sweep(found: Sweep, n_shown: int) -> None:
     """The best readings, the model's own, and the verdict, on standard output."""
-    from twinvec.lab.verdict import AFTERWARDS, FITTED, is_more_than_chance, verdict
+    from twinvec.lab.verdict import advice, is_more_than_chance, verdict
     from twinvec.report.sweep_page import STARRED, sweep_row
 
     console = open_console()
@@ -189,9 +189,8 @@ def print_sweep(found: Sweep, n_shown: int) -> None:
         console.print(STARRED)
     console.print()
     console.print(verdict(found), style="green" if is_more_than_chance(found, found.best) else "yellow", soft_wrap=True)
-    if any(each.candidate.is_whitened for each in found.judged):
-        console.print(FITTED, soft_wrap=True)
-    console.print(AFTERWARDS, soft_wrap=True)
+    for sentence in advice(found):
+        console.print(sentence, soft_wrap=True)
 
 
 def save_best(encoder: Encoder, found: Sweep, target: Path, *, trust_pickle: bool) -> None:

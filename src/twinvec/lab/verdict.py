@@ -8,7 +8,7 @@ from typing import Any
 from twinvec.evaluate.result import now, used_versions
 from twinvec.lab.sweep import PROTOCOL, Judged, Sweep
 
-__all__ = ["AFTERWARDS", "FITTED", "as_dict", "is_more_than_chance", "show_p", "verdict"]
+__all__ = ["AFTERWARDS", "FITTED", "advice", "as_dict", "is_more_than_chance", "show_p", "verdict"]
 
 TEST = "max-T bootstrap over all of them"
 FITTED = "Whitening was fitted on the texts of these pairs, without their scores."
@@ -34,6 +34,12 @@ def verdict(sweep: Sweep) -> str:
         tested = f"{TEST}, {show_p(best.lead.p)}; at least {best.lead.low:.2f} with {sure} confidence"
         return f"{size} {lead} is more than chance, also for the best of {sweep.n_others} ({tested})."
     return f"{size} {lead} can be chance, for the best of {sweep.n_others} ({TEST}, {show_p(best.lead.p)})."
+
+
+def advice(sweep: Sweep) -> list[str]:
+    """What to know of the scores, in sentences."""
+    is_fitted = any(each.candidate.is_whitened for each in sweep.judged)
+    return [FITTED] * is_fitted + [AFTERWARDS] * (sweep.best is not sweep.own)
 
 
 def show_p(value: float) -> str:

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from twinvec.lab.sweep import PROTOCOL, Judged, Sweep
-from twinvec.lab.verdict import AFTERWARDS, FITTED, as_dict, verdict
+from twinvec.lab.verdict import advice, as_dict, verdict
 from twinvec.report.document import document
 from twinvec.report.folder import picture, table, write_folder
 from twinvec.report.svg import element
@@ -47,12 +47,9 @@ def _parts(sweep: Sweep, plot: bytes) -> Iterator[str]:
     yield element("p", "Pooling lab", class_="eyebrow")
     yield element("h1", escape(sweep.model))
     yield element("p", escape(verdict(sweep)), class_="lead")
-    told = (
-        f"{PROTOCOL} on the {sweep.n_pairs:,} pairs of {sweep.source}, {sweep.n_texts:,} different texts. {AFTERWARDS}"
-    )
-    yield element("p", escape(told), class_="note")
-    if any(each.candidate.is_whitened for each in sweep.judged):
-        yield element("p", FITTED, class_="note")
+    told = f"{PROTOCOL} on the {sweep.n_pairs:,} pairs of {sweep.source}, {sweep.n_texts:,} different texts."
+    for sentence in (told, *advice(sweep)):
+        yield element("p", escape(sentence), class_="note")
     yield picture(plot, "Scores of all readings")
     yield element("h2", "All readings")
     yield element("p", ABOUT_TABLE, class_="note")
