@@ -20,6 +20,7 @@ RESULTS = ROOT / "benchmarks/results"
 MODELS = ROOT / "docs/models"
 LAB = ROOT / "docs/lab"
 GROUPS = "function_words", "content_words"
+CHANCE = 0.05
 PLACE = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -231,6 +232,42 @@ def sweeps(result: dict[str, Any]) -> str:
     return f"{table(header, rows)}\n\n*{first['protocol']}.*"
 
 
+def wk(result: dict[str, Any]) -> str:
+    """What SBERT-WK costs, and what its form with one small matrix a token gains over a QR for every window."""
+    rows = [
+        [
+            row["model"],
+            f"{row['mean_per_second']:.0f}",
+            f"{row['wk_per_second']:.0f}",
+            f"{row['cost']:.2f}",
+            f"{row['qr_ms']:.0f}",
+            f"{row['gram_ms']:.1f}",
+            f"{row['times_faster']:.0f}",
+        ]
+        for row in result["rows"]
+    ]
+    speeds = ["texts a second, mean", "SBERT-WK", "cost"]
+    header = [f"{result['n_texts']:,} sentences", *speeds, "QR of some, ms", "ours, ms", "times faster"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def wk_scores(result: dict[str, Any]) -> str:
+    """Mean pooling beside SBERT-WK on every task, one model a column."""
+    models = result["models"]
+    rows = []
+    for tasks in zip(*(model["comparisons"] for model in models), strict=True):
+        cells = [f"{each['left']:.2f} {each['right']:.2f} ({_signed(each)})" for each in tasks]
+        rows.append([f"{tasks[0]['task']}: {tasks[0]['protocol'].split(',')[0]}", *cells])
+    header = ["mean, SBERT-WK (difference)", *(model["model"] for model in models)]
+    bold = f"more than chance (paired test, p < {CHANCE} after Holm's correction over a model's tasks)"
+    return f"{table(header, rows)}\n\nBold: {bold}."
+
+
+def _signed(each: dict[str, Any]) -> str:
+    difference = f"{each['right'] - each['left']:+.2f}"
+    return f"**{difference}**" if each["p"] < CHANCE else difference
+
+
 RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "encode": encode,
     "train": train,
@@ -244,6 +281,8 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "layers": layers,
     "words": words,
     "sweeps": sweeps,
+    "wk": wk,
+    "wk_scores": wk_scores,
 }
 
 
