@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from twinvec.cli.options import (
     ModelChoice,
@@ -31,6 +32,12 @@ __all__ = ["pairs"]
 @prompt_options
 @click.option("-k", type=click.IntRange(min=1), default=20, show_default=True, help="How many pairs.")
 @click.option("--threshold", type=float, help="Only pairs with at least this cosine.")
+@click.option(
+    "--per-text",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Instead of the best pairs of all: each text with the N texts nearest to it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines also on a terminal.")
 def pairs(
     *,
@@ -39,6 +46,7 @@ def pairs(
     prompt: PromptChoice,
     k: int,
     threshold: float | None,
+    per_text: int | None,
     as_json: bool,
 ) -> None:
     """Print the most similar pairs among the texts of FILE (default: '-', standard input), best first.
@@ -46,11 +54,16 @@ def pairs(
     FILE is read as by embed. Every text is compared with every other, exactly, by cosine. A terminal gets a
     table; a file or a pipe gets JSON lines with the score, the two texts and their rows, counted from 0.
     """
-    from twinvec.search import most_similar_pairs
+    from twinvec.search import most_similar_pairs, neighbor_pairs, neighbors
 
+    if per_text is not None and given("k"):
+        raise click.UsageError("Give -k or --per-text, not both.")
     texts = list(source.texts())
     vectors = model.load().encode(texts, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
-    found = most_similar_pairs(vectors, k, threshold=threshold)
+    if per_text is None:
+        found = most_similar_pairs(vectors, k, threshold=threshold)
+    else:
+        found = neighbor_pairs(neighbors(vectors, per_text), threshold=threshold)
     if as_json or not sys.stdout.isatty():
         for line in _json_lines(found, texts):
             click.echo(line)
@@ -59,6 +72,11 @@ def pairs(
     for left, right, score in zip(*found, strict=True):
         table.add_row(f"{score:.3f}", f"{texts[left]}\n{texts[right]}")
     open_console().print(table)
+
+
+def given(option: str) -> bool:
+    """Whether the user has given an option, rather than left it to its default."""
+    return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT
 
 
 def _json_lines(found: Pairs, texts: Sequence[str]) -> Iterator[str]:

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from twinvec.errors import InputError
 from twinvec.search.hits import Hits
 from twinvec.search.measures import Measure, find_measure
-from twinvec.search.rows import blocks_of, check_widths, lengths_of, numeric_rows
-from twinvec.search.running import Candidates, RunningHits, ranks
+from twinvec.search.rows import blocks_of, check_widths, checked_rows, lengths_of, numeric_rows
+from twinvec.search.running import Candidates, RunningHits, first_hits
 from twinvec.search.workers import Workers
 from twinvec.types import Array
 
-__all__ = ["search"]
+__all__ = ["checked_rows", "search"]
 
 QUERY_ROWS, VECTOR_ROWS = 2048, 4096  # a block of scores is 32 MB; smaller ones keep BLAS from its best
 
@@ -68,7 +68,7 @@ def _search_part(queries: Array, vectors: Array, k: int, *, measure: Measure) ->
 
         def settle(hits: RunningHits, part: slice) -> Hits:
             found = hits.sort(slack[part])
-            return _best(_settled(found, queries[part], vectors, slack=slack[part], measure=measure), k)
+            return first_hits(_settled(found, queries[part], vectors, slack=slack[part], measure=measure), k)
 
         return _joined(workers.map(settle, running, parts))
 
@@ -88,12 +88,6 @@ def _settled(
     order = unsure[np.lexsort((ids[unsure], -scores[unsure], rows[unsure]))]
     ids[unsure], scores[unsure] = ids[order], scores[order]
     return found
-
-
-def _best(found: Candidates, k: int) -> Hits:
-    """The first ``k`` of every query."""
-    is_best = ranks(np.bincount(found.queries)) < k
-    return Hits(found.ids[is_best].reshape(-1, k), found.scores[is_best].reshape(-1, k))
 
 
 def _joined(parts: Sequence[Hits]) -> Hits:

@@ -28,6 +28,7 @@ SAMPLE_ROWS, LIKELY = (
     128,
     1.3,
 )  # of a guess of the bar: the rows it is told from, and pairs it aims at for each of the k
+MOST_PAIRS = 100_000_000  # without a count; they take 2 GB
 LOWEST = float(np.finfo(np.float32).min)  # not -inf: the masked half of a diagonal block never gets in
 
 
@@ -111,6 +112,7 @@ class _BestPairs:
         self.k, self.threshold, self.slack = k, threshold, slack
         self.bar = bar if threshold is None else max(bar, threshold - slack)
         self._found: list[_Found] = []
+        self._n_found = 0
 
     def add(self, block: PairBlock, scores: Vectors, workers: Workers) -> None:
         """Take what is good enough of the scores of a block."""
@@ -124,9 +126,17 @@ class _BestPairs:
             places = np.flatnonzero(flat[part] >= np.float32(self.bar)) + part.start
             return _Found(block, places, flat[places])
 
-        self._found += workers.map(look, workers.split(len(flat)))
-        if self.k is not None and sum(len(found.places) for found in self._found) > 2 * self.k:
+        for found in workers.map(look, workers.split(len(flat))):
+            if len(found.places):
+                self._found.append(found)
+                self._n_found += len(found.places)
+        if self.k is not None and self._n_found > 2 * self.k:
             self._raise_bar()
+        elif self.k is None and self._n_found > MOST_PAIRS:
+            raise InputError(
+                f"More than {MOST_PAIRS:,} pairs reach the threshold {self.threshold:g}.",
+                hint="Raise it, or give the number of pairs wanted.",
+            )
 
     def _raise_bar(self) -> None:
         """Let the bar be the k-th best score, less what it may be off."""
@@ -135,6 +145,7 @@ class _BestPairs:
         scores.partition(len(scores) - self.k)
         self.bar = max(self.bar, float(scores[len(scores) - self.k]) - self.slack)
         self._found = [found.above(self.bar) for found in self._found]
+        self._n_found = sum(len(found.places) for found in self._found)
 
     def pairs(self, rows: Vectors) -> Pairs:
         """What is left, best first. Where rounding may decide, the scores are computed again."""

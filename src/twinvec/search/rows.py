@@ -16,6 +16,7 @@ __all__ = [
     "Block",
     "blocks_of",
     "check_widths",
+    "checked_rows",
     "lengths_of",
     "numeric_rows",
     "unit_block",
@@ -43,6 +44,14 @@ def numeric_rows(vectors: ArrayLike, name: str) -> Array:
             f"{name} must be numbers of shape (n, width), got {array.dtype} of shape {array.shape}.",
             hint="Encode a list of texts to get them.",
         )
+    return array
+
+
+def checked_rows(vectors: ArrayLike, name: str) -> Array:
+    """The vectors as an array ``(n, width)`` of finite numbers, or an error that says what is wrong."""
+    array = numeric_rows(vectors, name)
+    for start in range(0, len(array), ROWS_AT_ONCE):
+        _check_finite(array[start : start + ROWS_AT_ONCE], name, start=start)
     return array
 
 

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twinvec.search.hits import Hits
 from twinvec.search.order import by_query
 from twinvec.types import Ids, Vectors
 
-__all__ = ["Candidates", "RunningHits", "first_bars", "ranks"]
+__all__ = ["Candidates", "RunningHits", "first_bars", "first_hits", "ranks"]
 
 SPARE = 64  # scores beyond the best k that a query keeps because rounding may hide that they belong to these
 GROUPS = 4  # groups of columns for each of the k, of which the best tell a first bar
@@ -68,6 +69,16 @@ class RunningHits:
         found = found.take(is_kept)
         self._found, self._n_left = [found], self.k * len(self.bars)
         return found
+
+    def best(self, slack: NDArray[np.float32]) -> Hits:
+        """The best ``k`` of every query, which there must be."""
+        return first_hits(self.sort(slack), self.k)
+
+
+def first_hits(found: Candidates, k: int) -> Hits:
+    """The first ``k`` candidates of every query, each of which has that many."""
+    is_first = ranks(np.bincount(found.queries)) < k
+    return Hits(found.ids[is_first].reshape(-1, k), found.scores[is_first].reshape(-1, k))
 
 
 def ranks(counts: Ids) -> Ids:
