@@ -186,7 +186,7 @@ def test_bad_settings_are_refused():
 
 def test_too_many_pairs_above_a_threshold_are_refused_rather_than_held(monkeypatch):
     monkeypatch.setattr("twinvec.search.mining.MOST_PAIRS", 100)
-    with pytest.raises(InputError, match="More than 100 pairs reach the threshold 0.5"):
+    with pytest.raises(InputError, match=r"More than 100 pairs reach the threshold 0\.5"):
         find_duplicates(np.ones((50, 4)), 0.5)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.cli.method import build_chosen_index, method_option
 from twinvec.cli.options import (
     ModelChoice,
     PromptChoice,
@@ -49,6 +50,7 @@ REPORT_COLUMNS = ("row", "text", "repeats_row", "repeats", "score")
 @click.option(
     "--keep", type=click.Choice(KEEPS), default="first", show_default=True, help="Which of several texts to keep."
 )
+@method_option
 @click.option("--report", metavar="FILE", help="Also write what was removed, and for which text: .jsonl, .csv, .tsv.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 def dedup(
@@ -59,6 +61,7 @@ def dedup(
     output: str,
     threshold: float,
     keep: Keep,
+    method: str,
     report: str | None,
     force: bool,
 ) -> None:
@@ -66,14 +69,25 @@ def dedup(
 
     FILE is read as by embed; all its columns are kept. The output has the format of its ending; '-' is standard
     output in the format of FILE. A text is removed if its cosine with one that is kept reaches the threshold, so no
-    two texts of the output do, and every removed one has its like there. Rows are counted from 0.
+    two texts of the output do, and every removed one has its like there. By an index, a few may be missed. Rows are
+    counted from 0.
     """
+    from twinvec.search import approximate_duplicates, find_duplicates
+    from twinvec.search.duplicates import with_equal_texts
     from twinvec.tables import check_target, write_rows
 
     for target in (each for each in (output, report) if each is not None and each != STDOUT):
         check_target(Path(target), replace=force)
     rows = read_whole_rows(source)
-    found = find(rows.texts, model, prompt, threshold=threshold, keep=keep)
+    different = list(dict.fromkeys(rows.texts))
+    vectors = model.load().encode(different, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
+    index = build_chosen_index(vectors, method)
+    lengths = [len(text) for text in different]
+    if index is None:
+        found = find_duplicates(vectors, threshold, keep=keep, lengths=lengths)
+    else:
+        found = approximate_duplicates(vectors, threshold, keep=keep, lengths=lengths, index=index)
+    found = with_equal_texts(rows.texts, different, found)
     kept = (rows.values[row] for row in found.kept.tolist())
     write_rows(kept, rows.columns, output, format=rows.format if output == STDOUT else None, replace=force)
     if report is not None:
@@ -81,17 +95,6 @@ def dedup(
     say(f"Kept {len(found.kept):,} of {len(rows.texts):,} texts; {len(found.removed):,} repeat one of them.")
     if output != STDOUT and sys.stdout.isatty():
         print_groups(found, rows.texts)
-
-
-def find(texts: Sequence[str], model: ModelChoice, prompt: PromptChoice, *, threshold: float, keep: Keep) -> Duplicates:
-    """What to keep of all texts; equal ones are embedded once."""
-    from twinvec.search import find_duplicates
-    from twinvec.search.duplicates import with_equal_texts
-
-    different = list(dict.fromkeys(texts))
-    vectors = model.load().encode(different, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
-    found = find_duplicates(vectors, threshold, keep=keep, lengths=[len(text) for text in different])
-    return with_equal_texts(texts, different, found)
 
 
 def report_rows(found: Duplicates, texts: Sequence[str]) -> Iterator[tuple[object, ...]]:

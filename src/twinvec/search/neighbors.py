@@ -15,7 +15,7 @@ from twinvec.search.pairs import Pairs, best_first
 from twinvec.search.rows import numeric_rows
 from twinvec.types import Ids
 
-__all__ = ["Graph", "neighbor_graph", "neighbor_pairs", "neighbors", "without_self"]
+__all__ = ["Graph", "different_pairs", "neighbor_graph", "neighbor_pairs", "neighbors", "without_self"]
 
 
 class Graph(NamedTuple):
@@ -61,20 +61,32 @@ def without_self(hits: Hits) -> Hits:
     return Hits(hits.ids[~is_self].reshape(shape), hits.scores[~is_self].reshape(shape))
 
 
-def neighbor_pairs(hits: Hits, *, threshold: float | None = None) -> Pairs:
-    """The pairs that hits ``(n, k)`` of every row make, each once, best first. Ids of -1 are no hits.
+def neighbor_pairs(hits: Hits, *, rows: Ids | None = None, threshold: float | None = None) -> Pairs:
+    """The pairs that hits ``(n, k)`` make with the rows they were found for, each once, best first.
+
+    ``rows`` ``(n,)`` says which these are; by default all, from 0. Ids of -1 are no hits.
 
     >>> neighbor_pairs(neighbors([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], k=1)).right.tolist()
     [2, 2]
     """
     n, k = hits.ids.shape
-    rows, ids, scores = np.repeat(np.arange(n), k), hits.ids.ravel(), hits.scores.ravel()
-    good = (ids >= 0) & (ids != rows)
+    ends, ids, scores = np.repeat(np.arange(n) if rows is None else rows, k), hits.ids.ravel(), hits.scores.ravel()
+    good = (ids >= 0) & (ids != ends)
     if threshold is not None:
         good &= scores >= np.float32(threshold)
-    left, right = np.minimum(rows, ids)[good], np.maximum(rows, ids)[good]
-    _, first = np.unique(left * max(n, 1) + right, return_index=True)
-    return best_first(Pairs(left[first], right[first], scores[good][first]))
+    pairs = Pairs(np.minimum(ends, ids), np.maximum(ends, ids), scores)
+    return best_first(different_pairs(pairs.take(good)))
+
+
+def different_pairs(pairs: Pairs) -> Pairs:
+    """Each pair once, with the first score it comes with.
+
+    >>> pairs = Pairs(np.array([0, 1, 0]), np.array([2, 2, 2]), np.array([0.5, 0.4, 0.5], np.float32))
+    >>> different_pairs(pairs).left.tolist()
+    [0, 1]
+    """
+    n = int(pairs.right.max(initial=0)) + 1
+    return pairs.take(np.unique(pairs.left * n + pairs.right, return_index=True)[1])
 
 
 def neighbor_graph(pairs: Pairs, n: int) -> Graph:
