@@ -11,7 +11,7 @@ from twinvec.search.index_files import load_index, new_index, save_index
 from twinvec.search.index_settings import IndexSettings, choose_index
 from twinvec.search.mining import most_similar_pairs
 from twinvec.search.negatives import NegativeSettings, hard_negatives, mine_triplets
-from twinvec.search.neighbors import Graph, neighbor_graph, neighbor_pairs, neighbors
+from twinvec.search.neighbors import neighbor_pairs, neighbors
 from twinvec.search.pairs import Pairs
 from twinvec.search.recall import Recall, measure_recall, tune_effort
 from twinvec.search.rescoring import rescored
@@ -19,7 +19,6 @@ from twinvec.search.rescoring import rescored
 __all__ = [
     "Codes",
     "Duplicates",
-    "Graph",
     "Hits",
     "Index",
     "IndexSettings",
@@ -38,7 +37,6 @@ __all__ = [
     "measure_recall",
     "mine_triplets",
     "most_similar_pairs",
-    "neighbor_graph",
     "neighbor_pairs",
     "neighbors",
     "new_index",

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError
 from twinvec.search.building import build_index
-from twinvec.search.duplicates import Duplicates, Keep, choose_duplicates
+from twinvec.search.duplicates import Duplicates, Keep, choose_duplicates, preference
+from twinvec.search.graph import graph_of
 from twinvec.search.index import Index, search_index
 from twinvec.search.mining import MOST_PAIRS, check_limits
 from twinvec.search.neighbors import different_pairs, neighbor_pairs
@@ -77,7 +78,9 @@ def approximate_duplicates(
     index: Index | None = None,
 ) -> Duplicates:
     """``find_duplicates`` by the neighbours that an index finds; a few duplicates may be missed."""
-    return choose_duplicates(pairs_above(vectors, threshold, index=index), len(vectors), keep=keep, lengths=lengths)
+    order = preference(len(vectors), keep, lengths)
+    graph = graph_of([pairs_above(vectors, threshold, index=index)], len(vectors))
+    return choose_duplicates(graph, order, vectors)
 
 
 def _ready(vectors: Array, index: Index | None) -> tuple[Array, Index]:

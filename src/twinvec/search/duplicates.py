@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.search.mining import most_similar_pairs
-from twinvec.search.neighbors import neighbor_graph
-from twinvec.search.pairs import Pairs
+from twinvec.search.graph import Graph, graph_of
+from twinvec.search.mining import all_pairs_above
+from twinvec.search.pairs import exact_cosines
 from twinvec.search.rows import numeric_rows
-from twinvec.types import Ids
+from twinvec.types import Array, Ids
 
-__all__ = ["Duplicates", "Keep", "choose_duplicates", "find_duplicates", "with_equal_texts"]
+__all__ = ["Duplicates", "Keep", "choose_duplicates", "find_duplicates", "preference", "with_equal_texts"]
 
 Keep = Literal["first", "longest"]
 
@@ -38,39 +38,28 @@ def find_duplicates(
 ) -> Duplicates:
     """Rows of ``vectors`` ``(n, width)`` that repeat others, by a cosine of at least ``threshold``, exactly.
 
+    ``keep`` prefers the row that comes first, or that of the longest text, by ``lengths`` ``(n,)``.
+
     >>> find_duplicates([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]]).removed.tolist()
     [2]
     """
     rows = numeric_rows(vectors, "vectors")
-    return choose_duplicates(most_similar_pairs(rows, None, threshold=threshold), len(rows), keep=keep, lengths=lengths)
+    order = preference(len(rows), keep, lengths)
+    return choose_duplicates(graph_of(all_pairs_above(rows, threshold), len(rows)), order, rows)
 
 
-def choose_duplicates(pairs: Pairs, n: int, *, keep: Keep = "first", lengths: ArrayLike | None = None) -> Duplicates:
-    """What to keep of ``n`` rows, given all pairs of them that are alike.
-
-    ``keep`` prefers the row that comes first, or that of the longest text, by ``lengths`` ``(n,)``.
-
-    >>> pairs = Pairs(np.array([0, 1]), np.array([1, 2]), np.array([0.99, 0.98], np.float32))
-    >>> choose_duplicates(pairs, 3).kept.tolist()
-    [0, 2]
-    >>> choose_duplicates(pairs, 3, keep="longest", lengths=[1, 5, 2]).kept.tolist()
-    [1]
-    """
-    order = _preference(n, keep, lengths)
-    graph = neighbor_graph(pairs, n)
-    repeated = np.full(n, -1, dtype=np.int64)  # the kept row that each one repeats: itself if it is kept
-    scores = np.zeros(n, dtype=np.float32)
+def choose_duplicates(graph: Graph, order: Ids, vectors: Array) -> Duplicates:
+    """What to keep of the rows of ``vectors`` ``(n, width)``, taken in ``order`` ``(n,)``, given which are alike."""
+    repeated = np.full(len(order), -1, dtype=np.int64)  # the kept row that each one repeats: itself if it is kept
     for row in order[graph.counts[order] > 0].tolist():
-        if repeated[row] >= 0:
-            continue
-        repeated[row] = row
-        near = graph.of(row)
-        new = repeated[near] < 0
-        repeated[near[new]] = row
-        scores[near[new]] = graph.scores[graph.starts[row] : graph.starts[row + 1]][new]
-    is_removed = (repeated >= 0) & (repeated != np.arange(n))
+        if repeated[row] < 0:
+            near = graph.of(row)
+            repeated[near[repeated[near] < 0]] = row
+            repeated[row] = row
+    is_removed = (repeated >= 0) & (repeated != np.arange(len(order)))
     removed = np.flatnonzero(is_removed)
-    return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores[removed])
+    scores = exact_cosines(vectors, removed, repeated[removed])
+    return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores)
 
 
 def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Duplicates) -> Duplicates:
@@ -92,7 +81,8 @@ def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Dupl
     return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores[places[removed]])
 
 
-def _preference(n: int, keep: Keep, lengths: ArrayLike | None) -> Ids:
+def preference(n: int, keep: Keep, lengths: ArrayLike | None) -> Ids:
+    """The order in which ``n`` rows are preferred, ``(n,)``."""
     if keep not in get_args(Keep):
         raise UnknownNameError("text to keep", keep, get_args(Keep))
     if keep == "first":

@@ -6,6 +6,7 @@ handful of candidates per block are looked at, and the time is that of the matri
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from twinvec.search.triangle import PairBlock, triangle_blocks
 from twinvec.search.workers import Workers
 from twinvec.types import Ids, Vectors
 
-__all__ = ["most_similar_pairs"]
+__all__ = ["MOST_PAIRS", "all_pairs_above", "check_limits", "most_similar_pairs"]
 
 BLOCK_ROWS = 1280  # 26 MB of scores; smaller blocks keep BLAS waiting for its threads
 BLOCK_WIDTH = 4  # columns of a block by its rows
@@ -44,24 +45,65 @@ def most_similar_pairs(vectors: ArrayLike, k: int | None = 100, *, threshold: fl
     ([0], [2])
     """
     check_limits(k, threshold)
-    rows = unit_rows_of(numeric_rows(vectors, "vectors"))
-    guess = likely_bar(rows, k) if k is not None else LOWEST
-    pairs = _compared(rows, k, threshold, bar=guess)
-    if k is not None and guess > LOWEST and len(pairs.scores) < k:  # rare, and only then is the work done twice
-        pairs = _compared(rows, k, threshold, bar=LOWEST)
+    rows = numeric_rows(vectors, "vectors")
+    if k is None:
+        assert threshold is not None
+        return best_first(join_pairs(list(all_pairs_above(rows, threshold))))
+    units = unit_rows_of(rows)
+    guess = likely_bar(units, k)
+    pairs = _best_pairs(units, k, threshold, bar=guess)
+    if guess > LOWEST and len(pairs.scores) < k:  # rare, and only then is the work done twice
+        pairs = _best_pairs(units, k, threshold, bar=LOWEST)
     return pairs
 
 
-def _compared(rows: Vectors, k: int | None, threshold: float | None, *, bar: float) -> Pairs:
+def all_pairs_above(vectors: ArrayLike, threshold: float) -> Iterator[Pairs]:
+    """All pairs of rows ``(n, width)`` with at least that cosine, block by block, in no order.
+
+    What is near the threshold is decided in float64, and scores next to 1 are computed so.
+    """
+    check_limits(None, threshold)
+    rows = unit_rows_of(numeric_rows(vectors, "vectors"))
+    slack, n_found = 2 * product_rounding(rows.shape[1]), 0
+    with Workers() as workers:
+        for block, scores in _scored_blocks(rows):
+            parts = [found.pairs() for found in _look(block, scores, threshold - slack, workers)]
+            pairs = _settled(join_pairs(parts), rows, [threshold], slack)
+            pairs = pairs.take(pairs.scores >= np.float32(threshold))
+            n_found += len(pairs.scores)
+            if n_found > MOST_PAIRS:
+                raise InputError(f"More than {MOST_PAIRS:,} pairs reach the threshold {threshold:g}.", hint="Raise it.")
+            yield pairs
+
+
+def check_limits(k: int | None, threshold: float | None) -> None:
+    """Refuse a count below 1, a threshold that is no number, and the lack of both."""
+    if k is not None and k < 1:
+        raise InputError(f"k must be at least 1, got {k}.")
+    if threshold is not None and not np.isfinite(threshold):
+        raise InputError(f"threshold must be a number, got {threshold}.")
+    if k is None and threshold is None:
+        raise InputError("Without a count k there must be a threshold.", hint="Give k, threshold, or both.")
+
+
+def _best_pairs(rows: Vectors, k: int, threshold: float | None, *, bar: float) -> Pairs:
     """The best pairs of all that score at least ``bar``; ``rows`` have length 1."""
     best = _BestPairs(k, threshold, slack=2 * product_rounding(rows.shape[1]), bar=bar)
-    room = np.empty(BLOCK_ROWS * BLOCK_WIDTH * BLOCK_ROWS, dtype=np.float32)
     with Workers() as workers:
-        for block in triangle_blocks(len(rows), BLOCK_ROWS, BLOCK_WIDTH * BLOCK_ROWS):
-            left, right = rows[block.left], rows[block.right]
-            scores = np.matmul(left, right.T, out=room[: len(left) * len(right)].reshape(len(left), -1))
+        for block, scores in _scored_blocks(rows):
             best.add(block, scores, workers)
     return best.pairs(rows)
+
+
+def _scored_blocks(rows: Vectors) -> Iterator[tuple[PairBlock, Vectors]]:
+    """All pairs of rows of length 1, in blocks with their scores, which are there until the next is asked for."""
+    room = np.empty(BLOCK_ROWS * BLOCK_WIDTH * BLOCK_ROWS, dtype=np.float32)
+    for block in triangle_blocks(len(rows), BLOCK_ROWS, BLOCK_WIDTH * BLOCK_ROWS):
+        left, right = rows[block.left], rows[block.right]
+        scores = np.matmul(left, right.T, out=room[: len(left) * len(right)].reshape(len(left), -1))
+        if block.is_diagonal:
+            scores[np.tri(len(scores), dtype=bool)] = -np.inf  # each pair once, and no row with itself
+        yield block, scores
 
 
 def likely_bar(rows: Vectors, k: int) -> float:
@@ -77,16 +119,6 @@ def likely_bar(rows: Vectors, k: int) -> float:
     scores[np.arange(SAMPLE_ROWS) * len(rows) + places] = -1  # of each with itself
     rank = max(1, round(share * len(scores)))
     return float(first_bars(scores[None, :], rank)[0])
-
-
-def check_limits(k: int | None, threshold: float | None) -> None:
-    """Refuse a count below 1, a threshold that is no number, and the lack of both."""
-    if k is not None and k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
-    if threshold is not None and not np.isfinite(threshold):
-        raise InputError(f"threshold must be a number, got {threshold}.")
-    if k is None and threshold is None:
-        raise InputError("Without a count k there must be a threshold.", hint="Give k, threshold, or both.")
 
 
 class _Found(NamedTuple):
@@ -105,10 +137,31 @@ class _Found(NamedTuple):
         return Pairs(left + self.block.left.start, right + self.block.right.start, self.scores)
 
 
+def _look(block: PairBlock, scores: Vectors, bar: float, workers: Workers) -> list[_Found]:
+    """Where the scores of a block reach the bar, in parts."""
+    flat = scores.ravel()
+
+    def look(part: slice) -> _Found:
+        places = np.flatnonzero(flat[part] >= np.float32(bar)) + part.start
+        return _Found(block, places, flat[places])
+
+    return workers.map(look, workers.split(len(flat)))
+
+
+def _settled(pairs: Pairs, rows: Vectors, borders: list[float], slack: float) -> Pairs:
+    """The pairs, with scores in float64 where rounding may decide: next to 1, and next to where pairs get in or not."""
+    unsure = pairs.scores >= 1 - slack
+    for border in borders:
+        unsure |= np.abs(pairs.scores - border) <= slack
+    places = np.flatnonzero(unsure)
+    pairs.scores[places] = exact_cosines(rows, pairs.left[places], pairs.right[places])
+    return pairs
+
+
 class _BestPairs:
     """The best ``k`` pairs so far, and what rounding cannot tell from the last of them or from the threshold."""
 
-    def __init__(self, k: int | None, threshold: float | None, *, slack: float, bar: float) -> None:
+    def __init__(self, k: int, threshold: float | None, *, slack: float, bar: float) -> None:
         self.k, self.threshold, self.slack = k, threshold, slack
         self.bar = bar if threshold is None else max(bar, threshold - slack)
         self._found: list[_Found] = []
@@ -116,52 +169,33 @@ class _BestPairs:
 
     def add(self, block: PairBlock, scores: Vectors, workers: Workers) -> None:
         """Take what is good enough of the scores of a block."""
-        if block.is_diagonal:
-            scores[np.tri(len(scores), dtype=bool)] = -np.inf  # each pair once, and no row with itself
-        if not self._found and self.k is not None and self.k < scores.size:
+        if not self._found and self.k < scores.size:
             self.bar = max(self.bar, float(first_bars(scores.reshape(1, -1), self.k)[0]) - self.slack)
-        flat = scores.ravel()
-
-        def look(part: slice) -> _Found:
-            places = np.flatnonzero(flat[part] >= np.float32(self.bar)) + part.start
-            return _Found(block, places, flat[places])
-
-        for found in workers.map(look, workers.split(len(flat))):
+        for found in _look(block, scores, self.bar, workers):
             if len(found.places):
                 self._found.append(found)
                 self._n_found += len(found.places)
-        if self.k is not None and self._n_found > 2 * self.k:
+        if self._n_found > 2 * self.k:
             self._raise_bar()
-        elif self.k is None and self._n_found > MOST_PAIRS:
-            raise InputError(
-                f"More than {MOST_PAIRS:,} pairs reach the threshold {self.threshold:g}.",
-                hint="Raise it, or give the number of pairs wanted.",
-            )
 
     def _raise_bar(self) -> None:
         """Let the bar be the k-th best score, less what it may be off."""
-        assert self.k is not None
-        scores = np.concatenate([found.scores for found in self._found])
-        scores.partition(len(scores) - self.k)
-        self.bar = max(self.bar, float(scores[len(scores) - self.k]) - self.slack)
-        self._found = [found.above(self.bar) for found in self._found]
+        self.bar = max(self.bar, self._last(np.concatenate([found.scores for found in self._found])) - self.slack)
+        self._found = [kept for found in self._found if len((kept := found.above(self.bar)).places)]
         self._n_found = sum(len(found.places) for found in self._found)
 
+    def _last(self, scores: NDArray[np.float32]) -> float:
+        """The k-th best of some scores, which it may reorder."""
+        scores.partition(len(scores) - self.k)
+        return float(scores[len(scores) - self.k])
+
     def pairs(self, rows: Vectors) -> Pairs:
-        """What is left, best first. Where rounding may decide, the scores are computed again."""
+        """The best of what is left, from the best down."""
         pairs = join_pairs([found.above(self.bar).pairs() for found in self._found])
-        unsure = pairs.scores >= 1 - self.slack
-        for border in self._borders(pairs.scores):
-            unsure |= np.abs(pairs.scores - border) <= self.slack
-        places = np.flatnonzero(unsure)
-        pairs.scores[places] = exact_cosines(rows, pairs.left[places], pairs.right[places])
+        borders = [] if self.threshold is None else [self.threshold]
+        if len(pairs.scores) > self.k:
+            borders.append(self._last(pairs.scores.copy()))
+        pairs = _settled(pairs, rows, borders, self.slack)
         if self.threshold is not None:
             pairs = pairs.take(pairs.scores >= np.float32(self.threshold))
         return best_first(pairs, self.k)
-
-    def _borders(self, scores: NDArray[np.float32]) -> list[float]:
-        """Scores at which pairs get in or stay out."""
-        borders = [] if self.threshold is None else [self.threshold]
-        if self.k is not None and len(scores) > self.k:
-            borders.append(float(np.partition(scores, len(scores) - self.k)[len(scores) - self.k]))
-        return borders

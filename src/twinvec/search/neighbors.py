@@ -1,41 +1,18 @@
-"""The nearest other rows of every row, and the pairs and the graph they make."""
+"""The nearest other rows of every row, and the pairs they make."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from twinvec.errors import InputError
 from twinvec.search.exact import search
 from twinvec.search.hits import Hits
-from twinvec.search.order import by_query
 from twinvec.search.pairs import Pairs, best_first
 from twinvec.search.rows import numeric_rows
 from twinvec.types import Ids
 
-__all__ = ["Graph", "different_pairs", "neighbor_graph", "neighbor_pairs", "neighbors", "without_self"]
-
-
-class Graph(NamedTuple):
-    """Neighbours of every row: those of row ``i`` are ``ids[starts[i] : starts[i + 1]]``, best first.
-
-    ``starts`` is ``(n + 1,)``, ``ids`` and ``scores`` are ``(edges,)``; every edge is there in both directions.
-    """
-
-    starts: Ids
-    ids: NDArray[np.int32]
-    scores: NDArray[np.float32]
-
-    @property
-    def counts(self) -> Ids:
-        """How many neighbours each row has, ``(n,)``."""
-        return np.diff(self.starts)
-
-    def of(self, row: int) -> NDArray[np.int32]:
-        """The neighbours of one row."""
-        return self.ids[self.starts[row] : self.starts[row + 1]]
+__all__ = ["different_pairs", "neighbor_pairs", "neighbors", "without_self"]
 
 
 def neighbors(vectors: ArrayLike, k: int = 10) -> Hits:
@@ -87,12 +64,3 @@ def different_pairs(pairs: Pairs) -> Pairs:
     """
     n = int(pairs.right.max(initial=0)) + 1
     return pairs.take(np.unique(pairs.left * n + pairs.right, return_index=True)[1])
-
-
-def neighbor_graph(pairs: Pairs, n: int) -> Graph:
-    """The graph of ``n`` rows in which each of the pairs is an edge."""
-    scores = np.concatenate([pairs.scores, pairs.scores])
-    order = by_query(np.concatenate([pairs.left, pairs.right]), scores)
-    ids = np.concatenate([pairs.right.astype(np.int32), pairs.left.astype(np.int32)])[order]
-    counts = np.bincount(pairs.left, minlength=n) + np.bincount(pairs.right, minlength=n)
-    return Graph(np.concatenate([[0], np.cumsum(counts)]), ids, scores[order])

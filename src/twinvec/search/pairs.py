@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from twinvec.search.measures import MEASURES
 from twinvec.search.order import best_places
-from twinvec.types import Ids, Vectors
+from twinvec.types import Array, Ids
 
 __all__ = ["Pairs", "best_first", "exact_cosines", "join_pairs", "no_pairs"]
 
@@ -61,7 +61,7 @@ def best_first(pairs: Pairs, k: int | None = None) -> Pairs:
     return pairs.take(slice(k))
 
 
-def exact_cosines(rows: Vectors, left: Ids, right: Ids) -> NDArray[np.float32]:
+def exact_cosines(rows: Array, left: Ids, right: Ids) -> NDArray[np.float32]:
     """Cosines of rows ``(n, width)``, by pairs ``(m,)``, computed in float64 and then rounded."""
     scores = np.empty(len(left), dtype=np.float32)
     for start in range(0, len(left), PAIRS_AT_ONCE):
