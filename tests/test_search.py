@@ -296,3 +296,17 @@ def test_queries_beyond_one_block_are_all_answered(full_blocks):
     rng = np.random.default_rng(13)
     queries, vectors = rng.normal(size=(2500, 8)), rng.normal(size=(300, 8))
     assert np.array_equal(search(queries, vectors, k=3).ids, exact_order(queries, vectors)[:, :3])
+
+
+def test_more_ties_than_can_be_kept_cost_neither_time_nor_memory(full_blocks):
+    """Rounding gives copies scores that differ in the last bit, and all of them are as good as any."""
+    vectors = np.repeat(np.random.default_rng(14).normal(size=(1, 64)), 9000, axis=0).astype(np.float32)
+    hits = search(vectors[:70], vectors, k=5)
+    assert hits.scores.tolist() == [[1.0] * 5] * 70
+    assert all(len(set(row)) == 5 for row in hits.ids.tolist())
+    tracemalloc.start()
+    pairs = most_similar_pairs(vectors, 50)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert pairs.scores.tolist() == [1.0] * 50 and len(set(zip(*pairs[:2], strict=True))) == 50
+    assert peak < 400e6  # a block of scores and of places; all pairs would take 800 MB

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError
 from twinvec.search.measures import product_rounding
-from twinvec.search.pairs import Pairs, best_first, exact_cosines, join_pairs
+from twinvec.search.order import best_places
+from twinvec.search.pairs import Pairs, best_first, exact_cosines, join_pairs, no_pairs
 from twinvec.search.rows import numeric_rows, unit_rows_of
 from twinvec.search.running import first_bars
 from twinvec.search.triangle import PairBlock, triangle_blocks
@@ -38,7 +39,8 @@ def most_similar_pairs(vectors: ArrayLike, k: int | None = 100, *, threshold: fl
 
     With ``threshold``, only pairs of at least that cosine; all of them if ``k`` is None. All ``n (n - 1) / 2`` pairs
     are compared in float32. Which pairs get in is decided in float64, and so are scores next to 1, so that equal rows
-    score 1; the others keep the rounding of float32, which may swap pairs whose scores agree in six digits.
+    score 1; the others keep the rounding of float32, which may swap pairs whose scores agree in six digits. Of more
+    than ``4 * k`` pairs that rounding cannot tell from place ``k``, any may get in.
 
     >>> pairs = most_similar_pairs([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]], k=1)
     >>> pairs.left.tolist(), pairs.right.tolist()
@@ -166,10 +168,11 @@ class _BestPairs:
         self.bar = bar if threshold is None else max(bar, threshold - slack)
         self._found: list[_Found] = []
         self._n_found = 0
+        self._kept = no_pairs()
 
     def add(self, block: PairBlock, scores: Vectors, workers: Workers) -> None:
         """Take what is good enough of the scores of a block."""
-        if not self._found and self.k < scores.size:
+        if not self._found and not len(self._kept.scores) and self.k < scores.size:
             self.bar = max(self.bar, float(first_bars(scores.reshape(1, -1), self.k)[0]) - self.slack)
         for found in _look(block, scores, self.bar, workers):
             if len(found.places):
@@ -180,9 +183,19 @@ class _BestPairs:
 
     def _raise_bar(self) -> None:
         """Let the bar be the k-th best score, less what it may be off."""
-        self.bar = max(self.bar, self._last(np.concatenate([found.scores for found in self._found])) - self.slack)
+        scores = np.concatenate([self._kept.scores, *(found.scores for found in self._found)])
+        self.bar = max(self.bar, self._last(scores) - self.slack)
         self._found = [kept for found in self._found if len((kept := found.above(self.bar)).places)]
         self._n_found = sum(len(found.places) for found in self._found)
+        if self._n_found > 4 * self.k:
+            self._give_up_ties()
+
+    def _give_up_ties(self) -> None:
+        """Where rounding cannot tell more pairs than can be kept: keep the first of the best, take only better ones."""
+        pairs = join_pairs([self._kept, *(found.pairs() for found in self._found)])
+        self._kept = pairs.take(best_places(pairs.scores)[: self.k])
+        self._found, self._n_found = [], 0
+        self.bar = float(np.nextafter(self._kept.scores[-1], np.float32(np.inf)))
 
     def _last(self, scores: NDArray[np.float32]) -> float:
         """The k-th best of some scores, which it may reorder."""
@@ -191,7 +204,7 @@ class _BestPairs:
 
     def pairs(self, rows: Vectors) -> Pairs:
         """The best of what is left, from the best down."""
-        pairs = join_pairs([found.above(self.bar).pairs() for found in self._found])
+        pairs = join_pairs([self._kept, *(found.above(self.bar).pairs() for found in self._found)])
         borders = [] if self.threshold is None else [self.threshold]
         if len(pairs.scores) > self.k:
             borders.append(self._last(pairs.scores.copy()))

@@ -39,6 +39,7 @@ class RunningHits:
     def __init__(self, n_queries: int, k: int) -> None:
         self.k = k
         self.bars = np.full(n_queries, -np.inf, dtype=np.float32)
+        self._is_full = np.zeros(n_queries, dtype=bool)  # has more than it can keep next to the bar
         self._found: list[Candidates] = []
         self._n_left = 0  # candidates to gather until the next sort
 
@@ -49,7 +50,8 @@ class RunningHits:
         """
         if not self._found and scores.shape[1] >= self.k:
             self.bars, self._n_left = first_bars(scores, self.k), 2 * self.k * len(scores)
-        places = np.flatnonzero(scores >= (self.bars - slack)[:, None])
+        entry = np.where(self._is_full, np.nextafter(self.bars, np.float32(np.inf)), self.bars - slack)
+        places = np.flatnonzero(scores >= entry[:, None])
         queries, columns = np.divmod(places, scores.shape[1])
         self._found.append(Candidates(queries, columns + start, scores.ravel()[places]))
         self._n_left -= len(queries)
@@ -64,9 +66,10 @@ class RunningHits:
         n_each = np.bincount(found.queries, minlength=len(self.bars))
         if n_each.min(initial=self.k) >= self.k:
             self.bars = found.scores[np.cumsum(n_each) - n_each + self.k - 1]
-        is_kept = found.scores >= (self.bars - slack)[found.queries]
-        is_kept &= ranks(n_each) < self.k + SPARE
-        found = found.take(is_kept)
+        found = found.take(found.scores >= (self.bars - slack)[found.queries])
+        n_each = np.bincount(found.queries, minlength=len(self.bars))
+        self._is_full |= n_each > self.k + SPARE
+        found = found.take(ranks(n_each) < self.k + SPARE)
         self._found, self._n_left = [found], self.k * len(self.bars)
         return found
 
