@@ -1,6 +1,7 @@
 """Clusters: what is promised of them, beside scikit-learn and sentence-transformers on the same vectors."""
 
 import tracemalloc
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -312,11 +313,30 @@ def test_umap_is_used_where_it_is_installed_and_asked_for_by_name(monkeypatch):
     from twinvec.cluster import mapping
 
     monkeypatch.setattr(mapping, "find_spec", lambda name: None)
-    assert mapping.choose_projection("auto") == "pca"
+    assert mapping.choose_projection("auto", 100) == "pca"
     monkeypatch.setattr(mapping, "find_spec", lambda name: object())
-    assert mapping.choose_projection("auto") == "umap"
+    assert mapping.choose_projection("auto", 100) == "umap"
+    assert mapping.choose_projection("auto", 3) == "pca"
     with pytest.raises(UnknownNameError, match="Did you mean 'umap'"):
-        mapping.choose_projection("unap")
+        mapping.choose_projection("unap", 100)
+
+
+def test_too_few_vectors_for_umap_are_refused_rather_than_drawn_otherwise(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "umap", ModuleType("umap"))
+    with pytest.raises(InputError, match=r"UMAP needs at least 4 vectors, got 3\. Use pca"):
+        map_vectors(np.eye(3), "umap")
+
+
+@pytest.mark.parity
+def test_umap_keeps_groups_together():
+    pytest.importorskip("umap")
+    vectors, truth = groups(14, n_groups=3, size=20)
+    places = map_vectors(vectors, "umap")
+    assert places.shape == (60, 2) and np.isfinite(places).all()
+    assert np.array_equal(places, map_vectors(vectors, "umap"))
+    middles = np.stack([places[truth == group].mean(axis=0) for group in range(3)])
+    nearest = np.linalg.norm(places[:, None] - middles, axis=2).argmin(axis=1)
+    assert (nearest == truth).mean() > 0.95
 
 
 def test_umap_that_is_missing_is_named_with_its_extra(monkeypatch):

@@ -48,7 +48,9 @@ def key_words(texts: Sequence[str], labels: Sequence[int], n_clusters: int, *, n
         if label >= 0:
             counts[label].update(words_of(text))
     totals = [count.total() for count in counts]
-    everywhere: Counter[str] = sum(counts, Counter())
+    everywhere: Counter[str] = Counter()
+    for count in counts:
+        everywhere.update(count)
     mean = sum(totals) / max(n_clusters, 1)
     return [_heaviest(count, total, everywhere, mean, n) for count, total in zip(counts, totals, strict=True)]
 
