@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from twinvec.cli.bench import bench
+from twinvec.cli.cluster import cluster
 from twinvec.cli.compare import compare
 from twinvec.cli.data import data
 from twinvec.cli.data_get import get
@@ -49,6 +50,7 @@ COMMANDS = (
     explain,
     pairs,
     dedup,
+    cluster,
     inspect,
     layers,
     sweep,

@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twinvec.cluster.describing import Clustering
-from twinvec.extras import require
+from twinvec.cluster.describing import Cluster, Clustering
+from twinvec.report.plots import INK, SOFT, new_figure, png_of
 from twinvec.report.svg import Scale, element, figure, text
 from twinvec.types import Ids
 
-__all__ = ["ClusterMap", "map_png", "map_svg"]
+__all__ = ["ClusterMap", "color_of", "map_png", "map_svg"]
 
 WIDTH, HEIGHT, EDGE = 960, 620, 24
 MOST_POINTS = 4000  # more make a page heavy and show no more
+TIP_LENGTH = 160
 # Twelve colors that stand apart on light and dark ground; clusters after the twelfth share a gray.
 COLORS = (
     "#3b6ea8", "#d1703c", "#4f9d69", "#b4485a", "#8263b3", "#9a7434",
     "#cf6fa5", "#5aa0b4", "#94a02f", "#5562c4", "#c2942b", "#6d8a7c",
 )  # fmt: skip
 OTHER, ALONE = "#8b949e", "#c3c9cf"
+PROJECTIONS = {"pca": "the first two principal components", "umap": "UMAP"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,12 @@ class ClusterMap:
         x, y = np.median(self.places[self.labels == label], axis=0)
         return float(x), float(y)
 
+    def words(self) -> str:
+        """How the map was made, and how much of it is drawn."""
+        drawn = min(len(self.labels), MOST_POINTS)
+        part = f"; {drawn:,} of {len(self.labels):,} texts are drawn" if drawn < len(self.labels) else ""
+        return f"places by {PROJECTIONS[self.projection]}{part}"
+
 
 def color_of(label: int) -> str:
     """The color of a cluster.
@@ -59,12 +66,12 @@ def color_of(label: int) -> str:
 
 
 def map_svg(found: Clustering, drawn: ClusterMap) -> str:
-    """The map as a drawing, with the text of every point as its tip, and the largest clusters by number."""
+    """The map as a drawing, with the text of every point as its tip, and names for the largest clusters."""
     x_scale, y_scale = _scales(drawn.places)
     points = [
         element(
             "circle",
-            element("title", escape(f"{drawn.texts[row][:160]} ({_name(int(drawn.labels[row]))})")),
+            element("title", escape(f"{drawn.texts[row][:TIP_LENGTH]} ({_name(int(drawn.labels[row]))})")),
             cx=x_scale(float(drawn.places[row, 0])),
             cy=y_scale(float(drawn.places[row, 1])),
             r=3.2,
@@ -76,37 +83,30 @@ def map_svg(found: Clustering, drawn: ClusterMap) -> str:
     names = []
     for cluster in found.clusters[: len(COLORS)]:
         x, y = drawn.middle(cluster.label)
-        shown = f"{cluster.label} {' '.join(cluster.words[:2])}"
-        names.append(text(shown, x_scale(x), y_scale(y), class_="mapname", anchor="middle"))
+        names.append(text(_title(cluster), x_scale(x), y_scale(y), class_="mapname", anchor="middle"))
     label = f"A map of {found.n_texts:,} texts in {len(found.clusters):,} clusters"
     return figure("".join(points + names), width=WIDTH, height=HEIGHT, label=label)
 
 
 def map_png(found: Clustering, drawn: ClusterMap) -> bytes:
-    """The map as a picture."""
-    require("matplotlib", extra="plot", feature="A map as a picture")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    picture = Figure(figsize=(11, 7.4), dpi=130, layout="constrained")
-    FigureCanvasAgg(picture)
+    """The map as a picture. Needs matplotlib."""
+    picture = new_figure(11, 7.4)
     axes = picture.subplots()
     rows = drawn.shown()
     colors = [color_of(label) for label in drawn.labels[rows].tolist()]
-    axes.scatter(*drawn.places[rows].T, s=9, c=colors, alpha=0.65, linewidths=0)
+    axes.scatter(*drawn.places[rows].T, s=12, c=colors, alpha=0.65, linewidths=0)
     for cluster in found.clusters[: len(COLORS)]:
-        name = f"{cluster.label}  {', '.join(cluster.words[:3])}".replace("$", r"\$")
-        box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": color_of(cluster.label), "alpha": 0.85}
-        axes.annotate(name, drawn.middle(cluster.label), ha="center", va="center", fontsize=8, bbox=box)
-    axes.set_title(f"{found.n_texts:,} texts, {len(found.clusters):,} clusters: {found.method}", fontsize=10, loc="left")
-    axes.set_xlabel(drawn.projection, fontsize=8, color="#5c6570")
+        name = _title(cluster).replace("$", r"\$")  # which would begin a formula
+        box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": color_of(cluster.label), "alpha": 0.85}
+        place = drawn.middle(cluster.label)
+        axes.annotate(name, place, ha="center", va="center", fontsize=8, color=INK, bbox=box)
+    title = f"{found.n_texts:,} texts, {len(found.clusters):,} clusters: {found.method}"
+    axes.set_title(title, fontsize=11, loc="left", color=INK)
+    axes.set_xlabel(drawn.words(), fontsize=8, color=SOFT)
     axes.set_xticks([])
     axes.set_yticks([])
-    for side in axes.spines.values():
-        side.set_color("#e4e6e8")
-    written = BytesIO()
-    picture.savefig(written, format="png")
-    return written.getvalue()
+    axes.spines[:].set_color("#e4e6e8")
+    return png_of(picture)
 
 
 def _scales(places: NDArray[np.float32]) -> tuple[Scale, Scale]:
@@ -116,6 +116,10 @@ def _scales(places: NDArray[np.float32]) -> tuple[Scale, Scale]:
         Scale(float(low[0]), float(high[0]), EDGE, WIDTH - EDGE),
         Scale(float(low[1]), float(high[1]), HEIGHT - EDGE, EDGE),
     )
+
+
+def _title(cluster: Cluster) -> str:
+    return f"{cluster.label}  {', '.join(cluster.words[:2])}".rstrip()
 
 
 def _name(label: int) -> str:
