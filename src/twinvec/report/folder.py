@@ -36,7 +36,7 @@ def check_folder(target: Path, *, data: str, replace: bool) -> None:
 def write_folder(
     target: Path, *, page: str, files: Mapping[str, bytes], data: tuple[str, dict[str, Any]], replace: bool
 ) -> None:
-    """Write the page, ``files`` beside it, and the numbers, or nothing; ``data`` is the numbers' file, and what it holds."""
+    """Write the page, ``files`` beside it, and the numbers (``data``: their file and what it holds), or nothing."""
     check_folder(target, data=data[0], replace=replace)
     with new_folder(target, replace=replace) as place:
         (place / PAGE).write_text(page, encoding="utf-8")
