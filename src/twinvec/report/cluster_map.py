@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.cluster.describing import Cluster, Clustering
+from twinvec.report.map_names import Frame, spread_names
 from twinvec.report.plots import INK, SOFT, new_figure, png_of
-from twinvec.report.svg import Scale, element, figure, text
+from twinvec.report.svg import element, figure, text
 from twinvec.types import Ids
 
 __all__ = ["ClusterMap", "color_of", "map_png", "map_svg"]
@@ -44,11 +45,6 @@ class ClusterMap:
             rows = np.linspace(0, len(rows) - 1, MOST_POINTS).astype(np.int64)
         return rows[np.argsort(self.labels[rows] >= 0, kind="stable")]
 
-    def middle(self, label: int) -> tuple[float, float]:
-        """The median place of a cluster."""
-        x, y = np.median(self.places[self.labels == label], axis=0)
-        return float(x), float(y)
-
     def words(self) -> str:
         """How the map was made, and how much of it is drawn."""
         drawn = min(len(self.labels), MOST_POINTS)
@@ -67,55 +63,62 @@ def color_of(label: int) -> str:
 
 def map_svg(found: Clustering, drawn: ClusterMap) -> str:
     """The map as a drawing, with the text of every point as its tip, and names for the largest clusters."""
-    x_scale, y_scale = _scales(drawn.places)
+    places = _scaled(drawn.places)
     points = [
         element(
             "circle",
             element("title", escape(f"{drawn.texts[row][:TIP_LENGTH]} ({_name(int(drawn.labels[row]))})")),
-            cx=x_scale(float(drawn.places[row, 0])),
-            cy=y_scale(float(drawn.places[row, 1])),
+            cx=float(places[row, 0]),
+            cy=float(places[row, 1]),
             r=3.2,
             fill=color_of(int(drawn.labels[row])),
             fill_opacity=0.65,
         )
         for row in drawn.shown().tolist()
     ]
-    names = []
-    for cluster in found.clusters[: len(COLORS)]:
-        x, y = drawn.middle(cluster.label)
-        names.append(text(_title(cluster), x_scale(x), y_scale(y), class_="mapname", anchor="middle"))
+    names = [
+        text(name, x, y + 5, class_="mapname", anchor="middle")  # y is the foot of the letters
+        for name, (x, y), _ in _names(found, drawn, places)
+    ]
     label = f"A map of {found.n_texts:,} texts in {len(found.clusters):,} clusters"
     return figure("".join(points + names), width=WIDTH, height=HEIGHT, label=label)
 
 
 def map_png(found: Clustering, drawn: ClusterMap) -> bytes:
     """The map as a picture. Needs matplotlib."""
-    picture = new_figure(11, 7.4)
+    picture = new_figure(11, 7.6)
     axes = picture.subplots()
-    rows = drawn.shown()
+    places, rows = _scaled(drawn.places), drawn.shown()
     colors = [color_of(label) for label in drawn.labels[rows].tolist()]
-    axes.scatter(*drawn.places[rows].T, s=12, c=colors, alpha=0.65, linewidths=0)
-    for cluster in found.clusters[: len(COLORS)]:
-        name = _title(cluster).replace("$", r"\$")  # which would begin a formula
-        box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": color_of(cluster.label), "alpha": 0.85}
-        place = drawn.middle(cluster.label)
-        axes.annotate(name, place, ha="center", va="center", fontsize=8, color=INK, bbox=box)
-    title = f"{found.n_texts:,} texts, {len(found.clusters):,} clusters: {found.method}"
-    axes.set_title(title, fontsize=11, loc="left", color=INK)
-    axes.set_xlabel(drawn.words(), fontsize=8, color=SOFT)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.scatter(*places[rows].T, s=12, c=colors, alpha=0.65, linewidths=0)
+    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0), xticks=[], yticks=[])
+    for name, place, color in _names(found, drawn, places):
+        box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": color, "alpha": 0.85}
+        shown = name.replace("$", r"\$")  # which would begin a formula
+        axes.annotate(shown, place, ha="center", va="center", fontsize=8, color=INK, bbox=box)
+    axes.set_title(f"{found.n_texts:,} texts, {len(found.clusters):,} clusters", fontsize=11, loc="left", color=INK)
+    axes.set_xlabel(f"{found.method}; {drawn.words()}", fontsize=8, color=SOFT)
     axes.spines[:].set_color("#e4e6e8")
     return png_of(picture)
 
 
-def _scales(places: NDArray[np.float32]) -> tuple[Scale, Scale]:
-    low, high = places.min(axis=0).astype(float), places.max(axis=0).astype(float)
-    high = np.where(high > low, high, low + 1)
-    return (
-        Scale(float(low[0]), float(high[0]), EDGE, WIDTH - EDGE),
-        Scale(float(low[1]), float(high[1]), HEIGHT - EDGE, EDGE),
-    )
+def _scaled(places: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Places ``(n, 2)`` within the drawing; y goes down."""
+    low, high = places.min(axis=0).astype(np.float64), places.max(axis=0).astype(np.float64)
+    share = (places - low) / np.where(high > low, high - low, 1)
+    share[:, 1] = 1 - share[:, 1]
+    return np.asarray(EDGE + share * (np.array([WIDTH, HEIGHT]) - 2 * EDGE))
+
+
+def _names(
+    found: Clustering, drawn: ClusterMap, places: NDArray[np.float64]
+) -> Iterator[tuple[str, tuple[float, float], str]]:
+    """The names of the largest clusters, where they stand, and their colors."""
+    named = found.clusters[: len(COLORS)]
+    titles = [_title(cluster) for cluster in named]
+    middles = [np.median(places[drawn.labels == cluster.label], axis=0) for cluster in named]
+    spread = spread_names(titles, [(float(x), float(y)) for x, y in middles], Frame(WIDTH, HEIGHT))
+    yield from zip(titles, spread, (color_of(cluster.label) for cluster in named), strict=True)
 
 
 def _title(cluster: Cluster) -> str:
