@@ -149,7 +149,7 @@ def test_dedup_writes_parquet_too(tmp_path, fake):
     ("arguments", "message"),
     [
         (["-o", "taken.txt"], "exists already"),
-        (["--report", "taken.txt"], "exists already"),
+        (["--report", "taken.txt"], "Plain lines hold one column, not 5"),
         (["-o", "out.xyz"], "does not tell the format"),
         (["--column", "body"], "no column 'body'"),
         (["--threshold", "2"], "not in the range"),

@@ -91,10 +91,9 @@ def cluster(
 
     if report is not None:
         check_folder(report, data=CLUSTER_DATA, replace=force)
-    if output is not None:
-        check_output(output, replace=force)
     rows = read_whole_rows(source)
-    check_columns(rows, output)
+    if output is not None:
+        check_labels(rows, output, replace=force)
     chosen = choose_projection(projection, len(rows.texts)) if report is not None else "pca"
     vectors = model.load().encode(rows.texts, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
     fitted = choice.fit(vectors)
@@ -116,24 +115,14 @@ def cluster(
         say(f"Wrote {report / PAGE}, with its map and {CLUSTER_DATA} beside it.")
 
 
-def check_output(output: str, *, replace: bool) -> None:
-    """Refuse, before any work is done, what cannot be written or cannot hold a second column."""
+def check_labels(rows: WholeRows, output: str, *, replace: bool) -> None:
+    """Refuse, before any work is done, labels that cannot be written beside these rows."""
     from twinvec.errors import InputError
-    from twinvec.tables import check_target, read_format
+    from twinvec.tables import check_rows_target
 
-    if output == STDOUT:
-        return
-    if read_format(output) == "lines":
-        raise InputError(f"{output} holds lines, which have no place for a label.", hint="Write .csv or .jsonl.")
-    check_target(Path(output), replace=replace)
-
-
-def check_columns(rows: WholeRows, output: str | None) -> None:
-    """Refuse to write a second column of labels beside one that is there."""
-    from twinvec.errors import InputError
-
-    if output is not None and LABEL in rows.columns:
+    if LABEL in rows.columns:
         raise InputError(f"The rows have a column {LABEL!r} already.", hint="Rename it, or leave out -o.")
+    check_rows_target(output, (*rows.columns, LABEL), format=to_stdout(rows, output), replace=replace)
 
 
 def to_stdout(rows: WholeRows, output: str) -> str | None:

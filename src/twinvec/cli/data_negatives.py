@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from twinvec.cli.data import EXAMPLE_OPTIONS
@@ -55,10 +53,10 @@ def negatives(
     from twinvec.errors import InputError
     from twinvec.examples import DataSource, read_examples
     from twinvec.search import NegativeSettings, mine_triplets
-    from twinvec.tables import check_target, read_texts, write_rows
+    from twinvec.tables import check_rows_target, read_texts, write_rows
 
     settings = NegativeSettings(**choices)  # type: ignore[arg-type] # click has made whole numbers of them
-    check_target(Path(output), replace=force)
+    check_rows_target(output, COLUMNS, replace=force)
     examples = read_examples(DataSource(file, "ranked", columns, format))
     places = zip(examples.places["anchor"].tolist(), examples.places["positive"].tolist(), strict=True)
     pairs = [(examples.texts[anchor], examples.texts[positive]) for anchor, positive in places]

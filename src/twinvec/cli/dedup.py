@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -74,11 +73,13 @@ def dedup(
     """
     from twinvec.search import approximate_duplicates, find_duplicates
     from twinvec.search.duplicates import with_equal_texts
-    from twinvec.tables import check_target, write_rows
+    from twinvec.tables import check_rows_target, write_rows
 
-    for target in (each for each in (output, report) if each is not None and each != STDOUT):
-        check_target(Path(target), replace=force)
+    if report is not None:
+        check_rows_target(report, REPORT_COLUMNS, replace=force)
     rows = read_whole_rows(source)
+    format = rows.format if output == STDOUT else None
+    check_rows_target(output, rows.columns, format=format, replace=force)
     different = list(dict.fromkeys(rows.texts))
     vectors = model.load().encode(different, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
     index = build_chosen_index(vectors, method)
@@ -89,7 +90,7 @@ def dedup(
         found = approximate_duplicates(vectors, threshold, keep=keep, lengths=lengths, index=index)
     found = with_equal_texts(rows.texts, different, found)
     kept = (rows.values[row] for row in found.kept.tolist())
-    write_rows(kept, rows.columns, output, format=rows.format if output == STDOUT else None, replace=force)
+    write_rows(kept, rows.columns, output, format=format, replace=force)
     if report is not None:
         write_rows(report_rows(found, rows.texts), REPORT_COLUMNS, report, replace=force)
     say(f"Kept {len(found.kept):,} of {len(rows.texts):,} texts; {len(found.removed):,} repeat one of them.")

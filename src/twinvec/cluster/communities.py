@@ -43,7 +43,7 @@ class CommunitySettings:
 
     def words(self) -> str:
         """What is done, in words."""
-        return f"communities of at least {self.min_size}, with a cosine of {self.threshold:g} or more to their centre"
+        return f"communities of at least {self.min_size}, with a cosine of {self.threshold:g} or more to their center"
 
 
 class Communities:

@@ -49,7 +49,8 @@ def clusters_html(found: Clustering, drawn: ClusterMap) -> str:
 def _parts(found: Clustering, drawn: ClusterMap) -> Iterator[str]:
     yield element("p", "Clusters", class_="eyebrow")
     yield element("h1", f"{found.n_texts:,} texts in {len(found.clusters):,} clusters")
-    yield element("p", escape(f"{summary(found)} {_sentence(found.method)}"), class_="lead")
+    alone = f" {found.n_alone:,} of the texts belong to none." if found.n_alone else ""
+    yield element("p", escape(f"{_sentence(found.method)}{alone}"), class_="lead")
     yield element("h2", "Map")
     note = f"{_sentence(drawn.words())} Near texts are similar. Point at a dot to read its text."
     yield element("p", escape(note), class_="note")

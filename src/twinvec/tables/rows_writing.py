@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from twinvec.errors import InputError
 from twinvec.extras import require
 from twinvec.tables.formats import STDIN, read_format
-from twinvec.tables.target import new_file
+from twinvec.tables.target import check_target, new_file
 
-__all__ = ["write_rows"]
+__all__ = ["check_rows_target", "write_rows"]
 
 Rows = Iterable[Sequence[object]]
 
-WRITE_ROWS = 8192  # a row group of parquet
+ROW_GROUP = 65_536  # rows of parquet that are read at a time
 STDOUT = STDIN  # both are called '-'
+
+
+def check_rows_target(
+    target: str | Path, columns: Sequence[str], *, format: str | None = None, replace: bool = False
+) -> None:
+    """Refuse, before any work is done, what ``write_rows`` would refuse because of its target or columns."""
+    chosen = read_format(str(target), format)
+    if chosen == "lines" and len(columns) != 1:
+        raise InputError(f"Plain lines hold one column, not {len(columns)}: {', '.join(columns)}.", hint="Write csv.")
+    if chosen == "parquet":
+        require("pyarrow", extra="tables", feature="Writing parquet")
+        if str(target) == STDOUT:
+            raise InputError("Parquet cannot be written to standard output.", hint="Name a file.")
+        if is_gzip(target):
+            raise InputError(f"{target}: parquet is packed already.", hint="Leave out the ending .gz.")
+    if str(target) != STDOUT:
+        check_target(Path(target), replace=replace)
 
 
 def write_rows(
@@ -29,23 +46,30 @@ def write_rows(
 ) -> int:
     """Write rows, each the values of ``columns``, and return their number.
 
-    The format is that of the ending, unless it is named; ``-`` is standard output. A file appears only when it is
-    complete.
+    The format is that of the ending, unless it is named; ``-`` is standard output. Text formats are gzipped where
+    the name ends in ``.gz``. A file appears only when it is complete.
     """
+    check_rows_target(target, columns, format=format, replace=replace)
     write = WRITERS[read_format(str(target), format)]
     if str(target) == STDOUT:
-        if write is _write_parquet:
-            raise InputError("Parquet cannot be written to standard output.", hint="Name a file.")
         count = write(rows, columns, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return count
     with new_file(Path(target), replace=replace) as file:
-        return write(rows, columns, file)
+        if not is_gzip(target):
+            return write(rows, columns, file)
+        with gzip.GzipFile(
+            "", "wb", fileobj=file, mtime=0
+        ) as packed:  # no name, no time: the same rows, the same bytes
+            return write(rows, columns, packed)  # type: ignore[arg-type] # it has all that is used
+
+
+def is_gzip(target: str | Path) -> bool:
+    """Whether the name asks for gzip."""
+    return str(target).lower().endswith(".gz")
 
 
 def _write_lines(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
-    if len(columns) != 1:
-        raise InputError(f"Plain lines hold one column, not {len(columns)}: {', '.join(columns)}.", hint="Write csv.")
     count = 0
     for (text,) in rows:
         file.write(f"{_without(text, columns[0], chr(10))}\n".encode())
@@ -101,16 +125,15 @@ def _write_jsonl(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
 def _write_parquet(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
     arrow = require("pyarrow", extra="tables", feature="Writing parquet")
     parquet = require("pyarrow.parquet", extra="tables", feature="Writing parquet")
-    rows, count, writer = iter(rows), 0, None
-    while chunk := [dict(zip(columns, row, strict=True)) for row in islice(rows, WRITE_ROWS)]:
-        table = arrow.Table.from_pylist(chunk, schema=writer.schema if writer else None)
-        writer = writer or parquet.ParquetWriter(file, table.schema)
-        writer.write_table(table)
-        count += len(chunk)
-    if writer is None:
-        raise InputError("There are no rows to write as parquet.")
-    writer.close()
-    return count
+    held = list(rows)  # all of them tell the type of a column, which may begin with empty values
+    arrays = []
+    for place, name in enumerate(columns):
+        try:
+            arrays.append(arrow.array([row[place] for row in held]))
+        except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+            raise InputError(f"The values of {name!r} have no type in common: {error}", hint="Write jsonl.") from error
+    parquet.write_table(arrow.table(arrays, names=list(columns)), file, row_group_size=ROW_GROUP)
+    return len(held)
 
 
 WRITERS: dict[str, Callable[[Rows, Sequence[str], IO[bytes]], int]] = {
