@@ -71,6 +71,11 @@ def test_a_row_with_many_copies_is_not_its_own_neighbor():
     assert hits.ids[8].tolist() == [0, 1, 2]
 
 
+def test_a_row_that_is_no_number_is_named():
+    with pytest.raises(InputError, match="Row 1 of vectors holds NaN"):
+        neighbors([[1.0, 0.0], [np.nan, 0.0]])
+
+
 def test_no_rows_have_no_neighbors():
     assert neighbors(np.empty((0, 4))).ids.shape == (0, 0)
     assert neighbors(np.ones((1, 4))).ids.shape == (1, 0)

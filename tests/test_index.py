@@ -125,9 +125,44 @@ def test_unusable_input_is_refused_and_nothing_is_added(case, call, message):
 
 def test_vectors_of_another_index_are_refused(case):
     index, _, _ = case
-    if index.settings.kind != "exact":
+    for call in (
+        lambda: search_index(index, QUERIES, vectors=VECTORS[:5]),
+        lambda: pairs_above(VECTORS[:5], 0.5, index=index),
+        lambda: measure_recall(index, QUERIES, VECTORS[:5]),
+    ):
         with pytest.raises(InputError, match="holds 6000 vectors, but 5 were given"):
-            search_index(index, QUERIES, vectors=VECTORS[:5])
+            call()
+
+
+def test_a_disk_that_is_full_leaves_no_index_and_keeps_the_old_one(case, tmp_path, monkeypatch):
+    index, _, _ = case
+    save_index(index, tmp_path / "index")
+
+    def write(folder):
+        (folder / "half").write_bytes(b"...")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(index, "write", write)
+    for name in ("index", "new"):
+        with pytest.raises(InputError, match=r"No space left on device.* Is the disk full"):
+            save_index(index, tmp_path / name, replace=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["index"] and len(load_index(tmp_path / "index")) == 6000
+
+
+@pytest.mark.parametrize("facts", [{"settings": {"kind": "exact"}}, {"width": 3}, {"settings": {"knd": "exact"}}])
+def test_settings_that_are_damaged_or_of_a_later_version_are_refused(tmp_path, facts):
+    (tmp_path / "index.json").write_text(json.dumps(facts))
+    with pytest.raises(InputError, match=r"index\.json cannot be read: .*Build the index again"):
+        load_index(tmp_path)
+
+
+def test_an_empty_corpus_has_neither_pairs_nor_duplicates():
+    nothing = np.empty((0, WIDTH))
+    assert len(build_index(nothing, progress=False)) == 0
+    assert len(approximate_pairs(nothing).left) == len(pairs_above(nothing, 0.5).left) == 0
+    assert len(approximate_duplicates(nothing).kept) == 0
+    with pytest.raises(InputError, match="per_text must be at least 1, got 0"):
+        approximate_pairs(VECTORS[:9], per_text=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

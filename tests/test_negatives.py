@@ -81,6 +81,15 @@ def test_settings_that_cannot_be_met_are_refused(given, message):
         NegativeSettings(**given)
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_vectors_that_are_no_numbers_or_of_another_width_are_refused(place):
+    for odd, message in ((np.full((3, 4), np.nan), "holds NaN"), (np.ones((3, 5)), r"width|shapes")):
+        rows = [np.eye(3, 4), np.eye(3, 4), np.eye(3, 4)]
+        rows[place] = odd
+        with pytest.raises(InputError, match=message):
+            hard_negatives(*rows, known=([], []))
+
+
 def test_no_pairs_are_refused():
     with pytest.raises(InputError, match="no pairs"):
         mine_triplets([], embed)

@@ -48,25 +48,25 @@ class Clustering:
 
 
 def describe_clusters(
-    texts: Sequence[str], vectors: ArrayLike, labels: Ids, *, method: str, n_texts: int = 3, n_words: int = 5
+    texts: Sequence[str], vectors: ArrayLike, labels: ArrayLike, *, method: str, n_texts: int = 3, n_words: int = 5
 ) -> Clustering:
     """The clusters of texts with their ``vectors`` ``(n, width)`` and ``labels`` ``(n,)``: 0, 1, ...; -1 is none.
 
     Each with its ``n_texts`` texts nearest to the middle, different ones if there are so many, and ``n_words`` words.
     """
-    rows = numeric_rows(vectors, "vectors")
-    if not len(texts) == len(rows) == len(labels):
-        raise InputError(f"{len(texts)} texts, {len(rows)} vectors and {len(labels)} labels do not belong together.")
+    rows, marks = numeric_rows(vectors, "vectors"), np.asarray(labels, dtype=np.int64)
+    if not len(texts) == len(rows) == len(marks):
+        raise InputError(f"{len(texts)} texts, {len(rows)} vectors and {len(marks)} labels do not belong together.")
     units = unit_rows_of(rows)
-    n_clusters = int(labels.max(initial=-1)) + 1
-    words = key_words(texts, labels.tolist(), n_clusters, n=n_words)
-    order = np.argsort(labels, kind="stable")
-    ends = np.searchsorted(labels[order], np.arange(n_clusters + 1))
+    n_clusters = int(marks.max(initial=-1)) + 1
+    words = key_words(texts, marks.tolist(), n_clusters, n=n_words)
+    order = np.argsort(marks, kind="stable")
+    ends = np.searchsorted(marks[order], np.arange(n_clusters + 1))
     clusters = tuple(
         _described(label, order[ends[label] : ends[label + 1]], texts, units, words=words[label], n_texts=n_texts)
         for label in range(n_clusters)
     )
-    return Clustering(method, len(texts), int(np.count_nonzero(labels < 0)), clusters)
+    return Clustering(method, len(texts), int(np.count_nonzero(marks < 0)), clusters)
 
 
 def _described(

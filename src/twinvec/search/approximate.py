@@ -39,6 +39,8 @@ def approximate_pairs(
     Made for ``(n, width)`` too many to compare all with all; ``index`` saves building one.
     """
     check_limits(k, threshold if threshold is not None else -1.0)
+    if per_text < 1:
+        raise InputError(f"per_text must be at least 1, got {per_text}.")
     rows, index = _ready(vectors, index)
     parts = _parts(np.arange(len(rows)))
     found = [_pairs_of(index, rows, part, per_text, threshold=threshold)[0] for part in parts]

@@ -60,13 +60,13 @@ def search_index(index: Index, queries: ArrayLike, *, k: int = 10, vectors: Arra
     k = min(k, len(index))
     if not k:
         return Hits(np.empty((len(asked), 0), dtype=np.int64), np.empty((len(asked), 0), dtype=np.float32))
-    if vectors is None or index.settings.kind == "exact":
-        return index.search(asked, k)
-    if len(vectors) != len(index):
+    if vectors is not None and len(vectors) != len(index):
         raise InputError(
             f"The index holds {len(index)} vectors, but {len(vectors)} were given.",
             hint="Give those from which it was built.",
         )
+    if vectors is None or index.settings.kind == "exact":
+        return index.search(asked, k)
     found = index.search(asked, min(k * index.settings.oversample, len(index)))
     return rescored(asked, found.ids, vectors, k=k)
 

@@ -32,10 +32,14 @@ def new_index(settings: IndexSettings, width: int) -> Index:
 
 def save_index(index: Index, folder: str | Path, *, replace: bool = False) -> None:
     """Write an index to a folder, which appears only when it is complete."""
-    with new_folder(Path(folder), replace=replace) as partial:
-        index.write(partial)
-        facts = {"settings": asdict(index.settings), "width": index.width, "n_vectors": len(index)}
-        write_json(partial / SETTINGS_FILE, facts)
+    facts = {"settings": asdict(index.settings), "width": index.width, "n_vectors": len(index)}
+    try:
+        with new_folder(Path(folder), replace=replace) as partial:
+            index.write(partial)
+            write_json(partial / SETTINGS_FILE, facts)
+    except (OSError, RuntimeError) as error:  # the second is FAISS's
+        reason = str(error).splitlines()[0]
+        raise InputError(f"Cannot write the index {folder}: {reason}.", hint="Is the disk full?") from error
 
 
 def load_index(folder: str | Path) -> Index:
@@ -44,10 +48,14 @@ def load_index(folder: str | Path) -> Index:
     facts = read_json(path / SETTINGS_FILE)
     if not facts:
         raise InputError(f"{path} holds no index: there is no {SETTINGS_FILE}.", hint="Write one with save_index.")
-    settings = IndexSettings(**facts["settings"])
-    index: Index = CLASSES[settings.kind].read(path, settings, facts["width"])
-    if len(index) != facts["n_vectors"]:
+    try:
+        settings = IndexSettings(**facts["settings"])
+        width, n_vectors = facts["width"], facts["n_vectors"]
+    except (KeyError, TypeError) as error:
         raise InputError(
-            f"{path} holds {len(index)} vectors, but says {facts['n_vectors']}.", hint="Build the index again."
-        )
+            f"{path / SETTINGS_FILE} cannot be read: {type(error).__name__}: {error}.", hint="Build the index again."
+        ) from error
+    index: Index = CLASSES[settings.kind].read(path, settings, width)
+    if len(index) != n_vectors:
+        raise InputError(f"{path} holds {len(index)} vectors, but says {n_vectors}.", hint="Build the index again.")
     return index

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from twinvec.errors import InputError
 from twinvec.examples.overlap import text_key
 from twinvec.search.exact import search
-from twinvec.search.rows import numeric_rows
+from twinvec.search.rows import checked_rows, numeric_rows
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import similarity_pairwise
 
@@ -80,9 +80,8 @@ def hard_negatives(
     rows of the pool, that must not be taken: the positives of the same anchor. A pair may get fewer than asked for.
     """
     settings = settings or NegativeSettings()
-    asked, answers, stored = (
-        numeric_rows(rows, name) for rows, name in ((anchors, "anchors"), (positives, "positives"), (pool, "pool"))
-    )
+    asked, answers = checked_rows(anchors, "anchors"), checked_rows(positives, "positives")
+    stored = numeric_rows(pool, "pool")
     highest = similarity_pairwise(asked, answers) - np.float32(settings.margin)
     if settings.highest is not None:
         highest = np.minimum(highest, np.float32(settings.highest))

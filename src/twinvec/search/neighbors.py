@@ -9,7 +9,7 @@ from twinvec.errors import InputError
 from twinvec.search.exact import search
 from twinvec.search.hits import Hits
 from twinvec.search.pairs import Pairs, best_first
-from twinvec.search.rows import numeric_rows
+from twinvec.search.rows import checked_rows
 from twinvec.types import Ids
 
 __all__ = ["different_pairs", "neighbor_pairs", "neighbors", "without_self"]
@@ -21,7 +21,7 @@ def neighbors(vectors: ArrayLike, k: int = 10) -> Hits:
     >>> neighbors([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], k=1).ids.tolist()
     [[2], [2], [0]]
     """
-    rows = numeric_rows(vectors, "vectors")
+    rows = checked_rows(vectors, "vectors")
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}.")
     return without_self(search(rows, rows, k=k + 1)) if len(rows) else Hits(*search(rows, rows, k=k))
