@@ -13,7 +13,7 @@ from math import log
 
 __all__ = ["key_words", "words_of"]
 
-WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+WORD = re.compile(r"[^\W\d_][^\W_]*(?:['\u2019-][^\W_]+)*")  # begins with a letter; digits may follow
 # Words of grammar, which every English text has; they would stand first in small clusters.
 GRAMMAR = """
     a about after again all also am an and any are aren't as at be because been before being but by can can't cannot
@@ -29,8 +29,8 @@ STOP_WORDS = frozenset(GRAMMAR.split())
 def words_of(text: str) -> list[str]:
     """The words of a text in lower case, without those of grammar.
 
-    >>> words_of("It's the B-tree of 3 keys.")
-    ['b-tree', 'keys']
+    >>> words_of("It's the B-tree of 3 UTF-8 keys.")
+    ['b-tree', 'utf-8', 'keys']
     """
     return [word for word in WORD.findall(text.lower()) if word not in STOP_WORDS and len(word) > 1]
 

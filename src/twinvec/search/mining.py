@@ -26,10 +26,8 @@ __all__ = ["MOST_PAIRS", "all_pairs_above", "check_limits", "most_similar_pairs"
 
 BLOCK_ROWS = 1280  # 26 MB of scores; smaller blocks keep BLAS waiting for its threads
 BLOCK_WIDTH = 4  # columns of a block by its rows
-SAMPLE_ROWS, LIKELY = (
-    128,
-    1.3,
-)  # of a guess of the bar: the rows it is told from, and pairs it aims at for each of the k
+SAMPLE_ROWS = 128  # from which the bar is guessed
+LIKELY = 1.3  # pairs that the guess aims at, for each of the k
 MOST_PAIRS = 100_000_000  # without a count; they take 2 GB
 LOWEST = float(np.finfo(np.float32).min)  # not -inf: the masked half of a diagonal block never gets in
 
