@@ -27,6 +27,7 @@ LEVELS = [
     ("static",),
     ("loading",),
     ("search", "train"),
+    ("cluster",),
     ("evaluate",),
     ("lab",),
     ("report",),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import click
 
 from twinvec.cli.bench import bench
+from twinvec.cli.cluster import cluster
 from twinvec.cli.compare import compare
 from twinvec.cli.data import data
 from twinvec.cli.data_get import get
+from twinvec.cli.data_negatives import negatives
+from twinvec.cli.dedup import dedup
 from twinvec.cli.demo import demo
 from twinvec.cli.distil import distil
 from twinvec.cli.embed import embed
@@ -46,6 +49,8 @@ COMMANDS = (
     similarity,
     explain,
     pairs,
+    dedup,
+    cluster,
     inspect,
     layers,
     sweep,
@@ -59,3 +64,4 @@ COMMANDS = (
 for command in COMMANDS:
     main.add_command(command)
 data.add_command(get)
+data.add_command(negatives)

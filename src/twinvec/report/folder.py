@@ -34,13 +34,13 @@ def check_folder(target: Path, *, data: str, replace: bool) -> None:
 
 
 def write_folder(
-    target: Path, *, page: str, plots: Mapping[str, bytes], data: tuple[str, dict[str, Any]], replace: bool
+    target: Path, *, page: str, files: Mapping[str, bytes], data: tuple[str, dict[str, Any]], replace: bool
 ) -> None:
-    """Write all files, or none; ``data`` is the name of the file of numbers, and what it holds."""
+    """Write the page, ``files`` beside it, and the numbers (``data``: their file and what it holds), or nothing."""
     check_folder(target, data=data[0], replace=replace)
     with new_folder(target, replace=replace) as place:
         (place / PAGE).write_text(page, encoding="utf-8")
-        for name, content in plots.items():
+        for name, content in files.items():
             (place / name).write_bytes(content)
         write_json(place / data[0], data[1])
 

@@ -32,7 +32,7 @@ def write_layer_report(findings: LayerFindings, target: Path, *, replace: bool =
     """Write ``report.html``, ``layers.json`` and the plots into a folder, all or none."""
     plots = layer_plots(findings)
     page = layer_html(findings, plots)
-    write_folder(target, page=page, plots=plots, data=(LAYER_DATA, findings.as_dict()), replace=replace)
+    write_folder(target, page=page, files=plots, data=(LAYER_DATA, findings.as_dict()), replace=replace)
 
 
 def layer_plots(findings: LayerFindings) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from twinvec.evaluate.result import Evaluation, Result
+from twinvec.report.markdown_table import cell, table
 from twinvec.report.words import facts, protocols, show_interval, show_value
 
 __all__ = ["as_markdown"]
@@ -16,15 +17,15 @@ def as_markdown(evaluation: Evaluation) -> str:
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:
-    yield f"# Evaluation of {_cell(evaluation.subject)}"
+    yield f"# Evaluation of {cell(evaluation.subject)}"
     yield ""
-    yield from _table(("", ""), [(f"**{label}**", _cell(value)) for label, value in facts(evaluation)])
+    yield from table(("", ""), [(f"**{label}**", cell(value)) for label, value in facts(evaluation)])
     for protocol, results in protocols(evaluation).items():
         yield ""
         yield f"## {protocol}"
         yield ""
-        rows = [(_cell(r.task), show_value(r), show_interval(r), f"{r.n:,}") for r in results]
-        yield from _table(("task", "score", "95 % interval", "items"), rows, right=(1, 2, 3))
+        rows = [(cell(r.task), show_value(r), show_interval(r), f"{r.n:,}") for r in results]
+        yield from table(("task", "score", "95 % interval", "items"), rows, right=(1, 2, 3))
         yield from _problems(results)
     with_subsets = [result for result in evaluation.results if len(result.subsets) > 1]
     if with_subsets:
@@ -32,27 +33,15 @@ def _lines(evaluation: Evaluation) -> Iterator[str]:
         yield "## Subsets"
         yield ""
         parts = [
-            (_cell(result.task), _cell(subset.name), show_value(subset), f"{subset.n:,}", _cell(result.protocol))
+            (cell(result.task), cell(subset.name), show_value(subset), f"{subset.n:,}", cell(result.protocol))
             for result in with_subsets
             for subset in result.subsets
         ]
-        yield from _table(("task", "subset", "score", "items", "protocol"), parts, right=(2, 3))
+        yield from table(("task", "subset", "score", "items", "protocol"), parts, right=(2, 3))
 
 
 def _problems(results: Sequence[Result]) -> Iterator[str]:
     for result in results:
         if result.problem:
             yield ""
-            yield f"{_cell(result.task)}: {_cell(result.problem)}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'|'.join('--:' if place in right else '---' for place in range(len(head)))}|"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-
-
-def _cell(text: str) -> str:
-    """Text that cannot break a table."""
-    return " ".join(text.split()).replace("|", "\\|")
+            yield f"{cell(result.task)}: {cell(result.problem)}"

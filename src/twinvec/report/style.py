@@ -57,6 +57,10 @@ svg { display: block; width: 100%; height: auto; font-family: inherit; }
 .against { fill: var(--bad); }
 .words { line-height: 2.1; font-size: 17px; margin-top: 12px; }
 .words span { padding: 3px 5px; border-radius: 5px; margin-right: 3px; white-space: nowrap; }
+.mapname {
+  font-size: 14px; font-weight: 620; fill: var(--ink); paint-order: stroke; stroke: var(--card); stroke-width: 3.5px;
+}
+.swatch { display: inline-block; width: 10px; height: 10px; border-radius: 5px; margin-right: 8px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; margin-top: 14px; }
 th { text-align: left; font-weight: 560; color: var(--soft); font-size: 13px; }

@@ -35,7 +35,7 @@ def write_sweep_report(sweep: Sweep, target: Path, *, replace: bool = False) -> 
     """Write ``report.html``, ``sweep.json`` and ``sweep.png`` into a folder, all or none."""
     plot = draw_sweep(sweep)
     page, data = sweep_html(sweep, plot), (SWEEP_DATA, as_dict(sweep))
-    write_folder(target, page=page, plots={SWEEP_PLOT: plot}, data=data, replace=replace)
+    write_folder(target, page=page, files={SWEEP_PLOT: plot}, data=data, replace=replace)
 
 
 def sweep_html(sweep: Sweep, plot: bytes) -> str:

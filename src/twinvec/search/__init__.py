@@ -1,6 +1,51 @@
-"""Search and mining over vectors: exact, blocked, never an n x n matrix."""
+"""Search and mining over vectors: exact, by blocks and never by an n x n matrix; or by an index, with its recall."""
 
-from twinvec.search.exact import Hits, search, top_k
-from twinvec.search.mining import Pairs, most_similar_pairs
+from twinvec.search.approximate import approximate_duplicates, approximate_pairs, pairs_above
+from twinvec.search.building import build_index
+from twinvec.search.codes import Codes, encode_codes, search_codes
+from twinvec.search.duplicates import Duplicates, Keep, find_duplicates
+from twinvec.search.exact import search
+from twinvec.search.hits import Hits, top_k
+from twinvec.search.index import Index, search_index
+from twinvec.search.index_files import load_index, new_index, save_index
+from twinvec.search.index_settings import IndexSettings, choose_index
+from twinvec.search.mining import most_similar_pairs
+from twinvec.search.negatives import NegativeSettings, hard_negatives, mine_triplets
+from twinvec.search.neighbors import neighbor_pairs, neighbors
+from twinvec.search.pairs import Pairs
+from twinvec.search.recall import Recall, measure_recall, tune_effort
+from twinvec.search.rescoring import rescored
 
-__all__ = ["Hits", "Pairs", "most_similar_pairs", "search", "top_k"]
+__all__ = [
+    "Codes",
+    "Duplicates",
+    "Hits",
+    "Index",
+    "IndexSettings",
+    "Keep",
+    "NegativeSettings",
+    "Pairs",
+    "Recall",
+    "approximate_duplicates",
+    "approximate_pairs",
+    "build_index",
+    "choose_index",
+    "encode_codes",
+    "find_duplicates",
+    "hard_negatives",
+    "load_index",
+    "measure_recall",
+    "mine_triplets",
+    "most_similar_pairs",
+    "neighbor_pairs",
+    "neighbors",
+    "new_index",
+    "pairs_above",
+    "rescored",
+    "save_index",
+    "search",
+    "search_codes",
+    "search_index",
+    "top_k",
+    "tune_effort",
+]

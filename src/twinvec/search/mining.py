@@ -13,98 +13,200 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError
-from twinvec.search.exact import checked_rows
-from twinvec.types import Vectors
-from twinvec.vectors import unit_rows
+from twinvec.search.measures import product_rounding
+from twinvec.search.order import best_places
+from twinvec.search.pairs import Pairs, best_first, exact_cosines, join_pairs, no_pairs
+from twinvec.search.rows import numeric_rows, unit_rows_of
+from twinvec.search.running import first_bars
+from twinvec.search.triangle import PairBlock, triangle_blocks
+from twinvec.search.workers import Workers
+from twinvec.types import Ids, Vectors
 
-__all__ = ["Pairs", "most_similar_pairs"]
+__all__ = ["MOST_PAIRS", "all_pairs_above", "check_limits", "most_similar_pairs"]
 
-BLOCK_ROWS = 2048  # 16 MB of scores; smaller blocks keep BLAS waiting for its threads (512: four times slower)
-
-
-ROUNDING = 1e-6  # more than the float32 products of rows of length 1 are off
-
-
-class Pairs(NamedTuple):
-    """Pair ``i`` is rows ``left[i] < right[i]``, best first; ties by left, then right. All are ``(n,)``."""
-
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    scores: NDArray[np.float32]
+BLOCK_ROWS = 1280  # 26 MB of scores; smaller blocks keep BLAS waiting for its threads
+BLOCK_WIDTH = 4  # columns of a block by its rows
+SAMPLE_ROWS = 128  # from which the bar is guessed
+LIKELY = 1.3  # pairs that the guess aims at, for each of the k
+MOST_PAIRS = 100_000_000  # without a count; they take 2 GB
+LOWEST = float(np.finfo(np.float32).min)  # not -inf: the masked half of a diagonal block never gets in
 
 
-def most_similar_pairs(vectors: ArrayLike, k: int = 100, *, threshold: float | None = None) -> Pairs:
+def most_similar_pairs(vectors: ArrayLike, k: int | None = 100, *, threshold: float | None = None) -> Pairs:
     """The ``k`` pairs of rows with the highest cosine, best first. ``vectors`` is ``(n, width)``.
 
-    With ``threshold``, only pairs of at least that cosine. All ``n (n - 1) / 2`` pairs are compared in
-    float32; the scores of those kept are then taken in float64, so that equal rows score 1 everywhere.
-    Which of several pairs within 1e-6 of place ``k`` get in is not defined.
+    With ``threshold``, only pairs of at least that cosine; all of them if ``k`` is None. All ``n (n - 1) / 2`` pairs
+    are compared in float32. Which pairs get in is decided in float64, and so are scores next to 1, so that equal rows
+    score 1; the others keep the rounding of float32, which may swap pairs whose scores agree in six digits. Of more
+    than ``4 * k`` pairs that rounding cannot tell from place ``k``, any may get in.
 
     >>> pairs = most_similar_pairs([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]], k=1)
     >>> pairs.left.tolist(), pairs.right.tolist()
     ([0], [2])
     """
-    if k < 1:
+    check_limits(k, threshold)
+    rows = numeric_rows(vectors, "vectors")
+    if k is None:
+        assert threshold is not None
+        return best_first(join_pairs(list(all_pairs_above(rows, threshold))))
+    units = unit_rows_of(rows)
+    guess = likely_bar(units, k)
+    pairs = _best_pairs(units, k, threshold, bar=guess)
+    if guess > LOWEST and len(pairs.scores) < k:  # rare, and only then is the work done twice
+        pairs = _best_pairs(units, k, threshold, bar=LOWEST)
+    return pairs
+
+
+def all_pairs_above(vectors: ArrayLike, threshold: float) -> Iterator[Pairs]:
+    """All pairs of rows ``(n, width)`` with at least that cosine, block by block, in no order.
+
+    What is near the threshold is decided in float64, and scores next to 1 are computed so.
+    """
+    check_limits(None, threshold)
+    rows = unit_rows_of(numeric_rows(vectors, "vectors"))
+    slack, n_found = 2 * product_rounding(rows.shape[1]), 0
+    with Workers() as workers:
+        for block, scores in _scored_blocks(rows):
+            parts = [found.pairs() for found in _look(block, scores, threshold - slack, workers)]
+            pairs = _settled(join_pairs(parts), rows, [threshold], slack)
+            pairs = pairs.take(pairs.scores >= np.float32(threshold))
+            n_found += len(pairs.scores)
+            if n_found > MOST_PAIRS:
+                raise InputError(f"More than {MOST_PAIRS:,} pairs reach the threshold {threshold:g}.", hint="Raise it.")
+            yield pairs
+
+
+def check_limits(k: int | None, threshold: float | None) -> None:
+    """Refuse a count below 1, a threshold that is no number, and the lack of both."""
+    if k is not None and k < 1:
         raise InputError(f"k must be at least 1, got {k}.")
     if threshold is not None and not np.isfinite(threshold):
         raise InputError(f"threshold must be a number, got {threshold}.")
-    rows = unit_rows(checked_rows(vectors, "vectors").astype(np.float32, copy=False))
-    floor = -np.inf if threshold is None else threshold - ROUNDING
-    best = _no_pairs()
-    for left, right in _blocks(len(rows)):
-        bar = float(best.scores[-1]) if len(best.scores) == k else floor
-        scores = rows[left : left + BLOCK_ROWS] @ rows[right : right + BLOCK_ROWS].T
-        if left == right:
+    if k is None and threshold is None:
+        raise InputError("Without a count k there must be a threshold.", hint="Give k, threshold, or both.")
+
+
+def _best_pairs(rows: Vectors, k: int, threshold: float | None, *, bar: float) -> Pairs:
+    """The best pairs of all that score at least ``bar``; ``rows`` have length 1."""
+    best = _BestPairs(k, threshold, slack=2 * product_rounding(rows.shape[1]), bar=bar)
+    with Workers() as workers:
+        for block, scores in _scored_blocks(rows):
+            best.add(block, scores, workers)
+    return best.pairs(rows)
+
+
+def _scored_blocks(rows: Vectors) -> Iterator[tuple[PairBlock, Vectors]]:
+    """All pairs of rows of length 1, in blocks with their scores, which are there until the next is asked for."""
+    room = np.empty(BLOCK_ROWS * BLOCK_WIDTH * BLOCK_ROWS, dtype=np.float32)
+    for block in triangle_blocks(len(rows), BLOCK_ROWS, BLOCK_WIDTH * BLOCK_ROWS):
+        left, right = rows[block.left], rows[block.right]
+        scores = np.matmul(left, right.T, out=room[: len(left) * len(right)].reshape(len(left), -1))
+        if block.is_diagonal:
             scores[np.tri(len(scores), dtype=bool)] = -np.inf  # each pair once, and no row with itself
-        found = _candidates(scores, k, bar=bar)
-        if len(found.scores):
-            best = _merge(best, Pairs(found.left + left, found.right + right, found.scores), k)
-    found = _rescored(best, rows)
-    if threshold is None:
-        return found
-    reached = found.scores >= np.float32(threshold)
-    return Pairs(found.left[reached], found.right[reached], found.scores[reached])
+        yield block, scores
 
 
-def _blocks(n: int) -> Iterator[tuple[int, int]]:
-    """First rows of the blocks of the upper triangle.
+def likely_bar(rows: Vectors, k: int) -> float:
+    """A score that somewhat more than ``k`` pairs should reach, told from some rows' scores with all others.
 
-    >>> list(_blocks(2 * BLOCK_ROWS)) == [(0, 0), (0, BLOCK_ROWS), (BLOCK_ROWS, BLOCK_ROWS)]
-    True
+    ``rows`` is ``(n, width)``. The lowest of all numbers where there are too few rows to tell.
     """
-    starts = range(0, n, BLOCK_ROWS)
-    return ((left, right) for left in starts for right in starts if right >= left)
+    share = LIKELY * k / (len(rows) * (len(rows) - 1) / 2) if len(rows) > 1 else 1.0
+    if len(rows) < 8 * SAMPLE_ROWS or share > 0.5:
+        return LOWEST
+    places = np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64)  # evenly, in case the rows are sorted
+    scores = (rows[places] @ rows.T).ravel()
+    scores[np.arange(SAMPLE_ROWS) * len(rows) + places] = -1  # of each with itself
+    rank = max(1, round(share * len(scores)))
+    return float(first_bars(scores[None, :], rank)[0])
 
 
-def _candidates(scores: Vectors, k: int, *, bar: float) -> Pairs:
-    """The at most ``k`` best places of one block with a score of at least ``bar``, in row-major order."""
-    # the lowest number instead of -inf: the masked half of a diagonal block never gets in
-    at_least = np.float32(max(bar, float(np.finfo(np.float32).min)))
-    places = np.flatnonzero(scores >= at_least)
-    values = scores.ravel()[places]
-    if len(places) > k:
-        last = np.partition(values, len(values) - k)[len(values) - k]
-        better, tied = np.flatnonzero(values > last), np.flatnonzero(values == last)
-        kept = np.sort(np.concatenate([better, tied[: k - len(better)]]))  # places rise: the first ties win
-        places, values = places[kept], values[kept]
-    left, right = np.divmod(places, scores.shape[1])
-    return Pairs(left, right, values)
+class _Found(NamedTuple):
+    """Places ``(n,)`` in a block, counted row by row, with their scores ``(n,)``."""
+
+    block: PairBlock
+    places: Ids
+    scores: NDArray[np.float32]
+
+    def above(self, bar: float) -> _Found:
+        kept = np.flatnonzero(self.scores >= np.float32(bar))
+        return _Found(self.block, self.places[kept], self.scores[kept])
+
+    def pairs(self) -> Pairs:
+        left, right = np.divmod(self.places, self.block.right.stop - self.block.right.start)
+        return Pairs(left + self.block.left.start, right + self.block.right.start, self.scores)
 
 
-def _merge(one: Pairs, other: Pairs, k: int) -> Pairs:
-    left = np.concatenate([one.left, other.left])
-    right = np.concatenate([one.right, other.right])
-    scores = np.concatenate([one.scores, other.scores])
-    order = np.lexsort((right, left, -scores))[:k]
-    return Pairs(left[order], right[order], scores[order])
+def _look(block: PairBlock, scores: Vectors, bar: float, workers: Workers) -> list[_Found]:
+    """Where the scores of a block reach the bar, in parts."""
+    flat = scores.ravel()
+
+    def look(part: slice) -> _Found:
+        places = np.flatnonzero(flat[part] >= np.float32(bar)) + part.start
+        return _Found(block, places, flat[places])
+
+    return workers.map(look, workers.split(len(flat)))
 
 
-def _rescored(pairs: Pairs, rows: Vectors) -> Pairs:
-    """The same pairs with scores free of the rounding that depends on a pair's place in its block."""
-    products = np.einsum("ij,ij->i", rows[pairs.left], rows[pairs.right], dtype=np.float64)
-    return _merge(_no_pairs(), pairs._replace(scores=products.astype(np.float32)), len(products))
+def _settled(pairs: Pairs, rows: Vectors, borders: list[float], slack: float) -> Pairs:
+    """The pairs, with scores in float64 where rounding may decide: next to 1, and next to where pairs get in or not."""
+    unsure = pairs.scores >= 1 - slack
+    for border in borders:
+        unsure |= np.abs(pairs.scores - border) <= slack
+    places = np.flatnonzero(unsure)
+    pairs.scores[places] = exact_cosines(rows, pairs.left[places], pairs.right[places])
+    return pairs
 
 
-def _no_pairs() -> Pairs:
-    empty = np.empty(0, dtype=np.int64)
-    return Pairs(empty, empty, np.empty(0, dtype=np.float32))
+class _BestPairs:
+    """The best ``k`` pairs so far, and what rounding cannot tell from the last of them or from the threshold."""
+
+    def __init__(self, k: int, threshold: float | None, *, slack: float, bar: float) -> None:
+        self.k, self.threshold, self.slack = k, threshold, slack
+        self.bar = bar if threshold is None else max(bar, threshold - slack)
+        self._found: list[_Found] = []
+        self._n_found = 0
+        self._kept = no_pairs()
+
+    def add(self, block: PairBlock, scores: Vectors, workers: Workers) -> None:
+        """Take what is good enough of the scores of a block."""
+        if not self._found and not len(self._kept.scores) and self.k < scores.size:
+            self.bar = max(self.bar, float(first_bars(scores.reshape(1, -1), self.k)[0]) - self.slack)
+        for found in _look(block, scores, self.bar, workers):
+            if len(found.places):
+                self._found.append(found)
+                self._n_found += len(found.places)
+        if self._n_found > 2 * self.k:
+            self._raise_bar()
+
+    def _raise_bar(self) -> None:
+        """Let the bar be the k-th best score, less what it may be off."""
+        scores = np.concatenate([self._kept.scores, *(found.scores for found in self._found)])
+        self.bar = max(self.bar, self._last(scores) - self.slack)
+        self._found = [kept for found in self._found if len((kept := found.above(self.bar)).places)]
+        self._n_found = sum(len(found.places) for found in self._found)
+        if self._n_found > 4 * self.k:
+            self._give_up_ties()
+
+    def _give_up_ties(self) -> None:
+        """Where rounding cannot tell more pairs than can be kept: keep the first of the best, take only better ones."""
+        pairs = join_pairs([self._kept, *(found.pairs() for found in self._found)])
+        self._kept = pairs.take(best_places(pairs.scores)[: self.k])
+        self._found, self._n_found = [], 0
+        self.bar = float(np.nextafter(self._kept.scores[-1], np.float32(np.inf)))
+
+    def _last(self, scores: NDArray[np.float32]) -> float:
+        """The k-th best of some scores, which it may reorder."""
+        scores.partition(len(scores) - self.k)
+        return float(scores[len(scores) - self.k])
+
+    def pairs(self, rows: Vectors) -> Pairs:
+        """The best of what is left, from the best down."""
+        pairs = join_pairs([self._kept, *(found.above(self.bar).pairs() for found in self._found)])
+        borders = [] if self.threshold is None else [self.threshold]
+        if len(pairs.scores) > self.k:
+            borders.append(self._last(pairs.scores.copy()))
+        pairs = _settled(pairs, rows, borders, self.slack)
+        if self.threshold is not None:
+            pairs = pairs.take(pairs.scores >= np.float32(self.threshold))
+        return best_first(pairs, self.k)

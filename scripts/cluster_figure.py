@@ -1,0 +1,33 @@
+"""Make the map of docs/cluster.md again.
+
+    python scripts/cluster_figure.py
+
+Writes docs/lab/clusters.png, as ``twinvec cluster`` draws it with twinvec-mini; the texts are sentences of Python's
+standard library, as in ``twinvec demo``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import twinvec
+from twinvec.cli.sentences import gather_sentences
+from twinvec.cluster import KMeans, KMeansSettings, describe_clusters, map_vectors
+from twinvec.report.cluster_map import ClusterMap, map_png
+
+TARGET = Path(__file__).parents[1] / "docs/lab/clusters.png"
+N_TEXTS, N_CLUSTERS = 3_000, 12
+
+
+def main() -> None:
+    """Embed, cluster, draw."""
+    texts = gather_sentences(N_TEXTS)
+    vectors = twinvec.load().encode(texts)
+    fitted = KMeans(KMeansSettings(N_CLUSTERS)).fit(vectors)
+    found = describe_clusters(texts, vectors, fitted.labels_, method=fitted.settings.words())
+    drawn = ClusterMap(texts, fitted.labels_, map_vectors(vectors, "pca"), "pca")
+    TARGET.write_bytes(map_png(found, drawn))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""``twinvec dedup``: a file without the texts that say again what another says."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from twinvec.cli.method import build_chosen_index, method_option
+from twinvec.cli.options import (
+    ModelChoice,
+    PromptChoice,
+    TextSource,
+    model_options,
+    prompt_options,
+    text_options,
+)
+from twinvec.cli.screen import open_console, plain_table, say
+from twinvec.cli.whole_rows import read_whole_rows
+
+if TYPE_CHECKING:
+    from twinvec.search import Duplicates, Keep
+
+__all__ = ["dedup"]
+
+STDOUT = "-"
+KEEPS = ("first", "longest")
+N_SHOWN = 10
+REPORT_COLUMNS = ("row", "text", "repeats_row", "repeats", "score")
+
+
+@click.command(short_help="Remove texts that repeat others from a file.")
+@text_options
+@model_options()
+@prompt_options
+@click.option(
+    "-o", "--output", default=STDOUT, show_default=True, metavar="FILE", help="Where the rows that are kept go."
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(-1, 1),
+    default=0.95,
+    show_default=True,
+    help="The cosine from which on two texts count as the same.",
+)
+@click.option(
+    "--keep", type=click.Choice(KEEPS), default="first", show_default=True, help="Which of several texts to keep."
+)
+@method_option
+@click.option("--report", metavar="FILE", help="Also write what was removed, and for which text: .jsonl, .csv, .tsv.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+def dedup(
+    *,
+    source: TextSource,
+    model: ModelChoice,
+    prompt: PromptChoice,
+    output: str,
+    threshold: float,
+    keep: Keep,
+    method: str,
+    report: str | None,
+    force: bool,
+) -> None:
+    """Write the rows of FILE (default: '-', standard input) without those whose text repeats another's.
+
+    FILE is read as by embed; all its columns are kept. The output has the format of its ending; '-' is standard
+    output in the format of FILE. A text is removed if its cosine with one that is kept reaches the threshold, so no
+    two texts of the output do, and every removed one has its like there. By an index, a few may be missed. Rows are
+    counted from 0.
+    """
+    from twinvec.search import approximate_duplicates, find_duplicates
+    from twinvec.search.duplicates import with_equal_texts
+    from twinvec.tables import check_rows_target, write_rows
+
+    if report is not None:
+        check_rows_target(report, REPORT_COLUMNS, replace=force)
+    rows = read_whole_rows(source)
+    format = rows.format if output == STDOUT else None
+    check_rows_target(output, rows.columns, format=format, replace=force)
+    different = list(dict.fromkeys(rows.texts))
+    vectors = model.load().encode(different, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
+    index = build_chosen_index(vectors, method)
+    lengths = [len(text) for text in different]
+    if index is None:
+        found = find_duplicates(vectors, threshold, keep=keep, lengths=lengths)
+    else:
+        found = approximate_duplicates(vectors, threshold, keep=keep, lengths=lengths, index=index)
+    found = with_equal_texts(rows.texts, different, found)
+    kept = (rows.values[row] for row in found.kept.tolist())
+    write_rows(kept, rows.columns, output, format=format, replace=force)
+    if report is not None:
+        write_rows(report_rows(found, rows.texts), REPORT_COLUMNS, report, replace=force)
+    say(f"Kept {len(found.kept):,} of {len(rows.texts):,} texts; {len(found.removed):,} repeat one of them.")
+    if output != STDOUT and sys.stdout.isatty():
+        print_groups(found, rows.texts)
+
+
+def report_rows(found: Duplicates, texts: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    """A row for each text that was removed."""
+    for row, kept, score in zip(*(part.tolist() for part in found[1:]), strict=True):
+        yield row, texts[row], kept, texts[kept], round(score, 6)
+
+
+def print_groups(found: Duplicates, texts: Sequence[str]) -> None:
+    """The texts that were repeated most, with the first of their likes."""
+    table = plain_table("repeated", f"texts repeated most (of {len(set(found.repeated.tolist())):,})")
+    for row, count in Counter(found.repeated.tolist()).most_common(N_SHOWN):
+        likes = {texts[other] for other in found.removed[found.repeated == row].tolist()} - {texts[row]}
+        shown = [texts[row], *(f"  {text}" for text in sorted(likes)[:2])]
+        table.add_row(f"{count:,}", "\n".join(shown + ["  ..."] * (len(likes) > 2)))
+    open_console().print(table)

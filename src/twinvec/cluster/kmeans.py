@@ -1,0 +1,149 @@
+"""Spherical k-means: clusters by the cosine with their mean direction.
+
+Dhillon & Modha (2001), *Concept decompositions for large sparse text data using clustering*; first centres after
+Arthur & Vassilvitskii (2007), *k-means++*. Rows are compared with all centres in blocks, so memory is the vectors,
+once more if they are not of length 1, and a block of scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twinvec.cluster.checking import check_not_empty
+from twinvec.errors import InputError
+from twinvec.search.rows import numeric_rows, unit_rows_of
+from twinvec.types import Ids, Vectors
+from twinvec.vectors import unit_rows
+
+__all__ = ["KMeans", "KMeansSettings"]
+
+BLOCK_ROWS = 4096
+SAMPLE_ROWS, SAMPLE_PER_CLUSTER = 10_000, 30  # first centres are drawn from so many rows
+
+
+@dataclass(frozen=True, slots=True)
+class KMeansSettings:
+    """``n_restarts`` runs from different first centres, of at most ``max_rounds``; the best is kept.
+
+    A run ends when no more than a share ``tolerance`` of the rows change their cluster. The same seed gives the same
+    clusters.
+    """
+
+    n_clusters: int = 8
+    n_restarts: int = 3
+    max_rounds: int = 50
+    tolerance: float = 0.0005
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_clusters", "n_restarts", "max_rounds"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        if not 0 <= self.tolerance < 1:
+            raise InputError(f"tolerance must be from 0 to below 1, got {self.tolerance}.")
+
+    def words(self) -> str:
+        """What is done, in words."""
+        return f"spherical k-means, {self.n_clusters} clusters, best of {self.n_restarts} runs, seed {self.seed}"
+
+
+class KMeans:
+    """Clusters around mean directions. After ``fit``:
+
+    ``labels_`` ``(n,)``, the cluster of every row; ``centers_`` ``(n_clusters, width)``, of length 1, those of larger
+    clusters first; ``score_``, the mean cosine of rows with their centre.
+    """
+
+    def __init__(self, settings: KMeansSettings | None = None) -> None:
+        self.settings = settings or KMeansSettings()
+
+    def fit(self, vectors: ArrayLike) -> KMeans:
+        """Find the clusters of ``vectors`` ``(n, width)``."""
+        rows = numeric_rows(vectors, "vectors")
+        check_not_empty(rows)
+        if len(rows) < self.settings.n_clusters:
+            raise InputError(
+                f"{len(rows)} vectors cannot make {self.settings.n_clusters} clusters.", hint="Ask for fewer."
+            )
+        units = unit_rows_of(rows)
+        generator = np.random.default_rng(self.settings.seed)
+        runs = [_run(units, self.settings, generator) for _ in range(self.settings.n_restarts)]
+        best = max(runs, key=lambda run: run.score)  # the first of equal ones
+        order = np.argsort(-np.bincount(best.labels, minlength=len(best.centers)), kind="stable")
+        self.labels_ = np.argsort(order)[best.labels]
+        self.centers_, self.score_ = best.centers[order], best.score
+        return self
+
+
+class _Run(NamedTuple):
+    labels: Ids
+    centers: Vectors
+    score: float
+
+
+class _Assigned(NamedTuple):
+    """The nearest centre of each row and the cosine with it, ``(n,)``; the sum of each cluster's rows."""
+
+    labels: Ids
+    scores: NDArray[np.float32]
+    sums: NDArray[np.float64]
+
+
+def _run(rows: Vectors, settings: KMeansSettings, generator: np.random.Generator) -> _Run:
+    """One run to its end; ``rows`` have length 1."""
+    centers = first_centers(rows, settings.n_clusters, generator)
+    found = _assigned(rows, centers)
+    for _ in range(settings.max_rounds):
+        centers = _new_centers(rows, found)
+        before, found = found, _assigned(rows, centers)
+        if np.count_nonzero(before.labels != found.labels) <= settings.tolerance * len(rows):
+            break
+    return _Run(found.labels, centers, float(found.scores.mean()))
+
+
+def first_centers(rows: Vectors, n_clusters: int, generator: np.random.Generator) -> Vectors:
+    """Rows that lie apart, ``(n_clusters, width)``: the farther a row is from those drawn, the likelier it is drawn.
+
+    Drawn from a sample if there are many rows, which are ``(n, width)`` and have length 1.
+    """
+    n_sample = min(len(rows), max(SAMPLE_ROWS, SAMPLE_PER_CLUSTER * n_clusters))
+    if n_sample < len(rows):
+        rows = rows[np.sort(generator.choice(len(rows), n_sample, replace=False))]
+    chosen = [int(generator.integers(len(rows)))]
+    distances = np.ones(len(rows))
+    while len(chosen) < n_clusters:
+        distances = np.minimum(distances, np.maximum(1 - (rows @ rows[chosen[-1]]).astype(np.float64), 0))
+        distances[chosen] = 0
+        total = distances.sum()
+        if total > 0:
+            place = np.searchsorted(np.cumsum(distances), generator.random() * total, side="right")
+            chosen.append(int(min(place, len(rows) - 1)))
+        else:  # fewer different rows than clusters
+            chosen.append(int(np.flatnonzero(~np.isin(np.arange(len(rows)), chosen))[0]))
+    return rows[chosen]
+
+
+def _assigned(rows: Vectors, centers: Vectors) -> _Assigned:
+    labels, scores = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.float32)
+    sums = np.zeros(centers.shape)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
+        block = rows[part] @ centers.T
+        labels[part] = block.argmax(axis=1)
+        scores[part] = np.take_along_axis(block, labels[part, None], axis=1)[:, 0]
+        order = np.argsort(labels[part], kind="stable")
+        present, firsts = np.unique(labels[part][order], return_index=True)
+        sums[present] += np.add.reduceat(rows[part][order], firsts, axis=0, dtype=np.float64)
+    return _Assigned(labels, scores, sums)
+
+
+def _new_centers(rows: Vectors, found: _Assigned) -> Vectors:
+    """Mean directions; an empty cluster gets one of the rows that fit worst where they are."""
+    empty = np.flatnonzero(np.bincount(found.labels, minlength=len(found.sums)) == 0)
+    sums = found.sums.copy()
+    sums[empty] = rows[np.argsort(found.scores, kind="stable")[: len(empty)]]
+    return unit_rows(np.asarray(sums, dtype=np.float32))

@@ -1,0 +1,137 @@
+"""Hard negatives: texts that a model takes to be near an anchor although they are not its positives.
+
+What scores as high as the true positive is more likely an answer that nobody marked than a mistake, so a negative must
+score lower than the positive by a margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twinvec.errors import InputError
+from twinvec.examples.overlap import text_key
+from twinvec.search.exact import search
+from twinvec.search.rows import checked_rows, numeric_rows
+from twinvec.types import Ids, Vectors
+from twinvec.vectors import similarity_pairwise
+
+__all__ = ["NegativeSettings", "Negatives", "Triplet", "hard_negatives", "mine_triplets"]
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeSettings:
+    """How negatives are chosen.
+
+    ``n`` for each pair; each at least ``margin`` below the score of the pair, and not above ``highest``, if given;
+    the best ``skip`` of those left are passed over. ``depth`` candidates are looked at for each anchor.
+    """
+
+    n: int = 1
+    margin: float = 0.05
+    highest: float | None = None
+    skip: int = 0
+    depth: int = 100
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("n", self.n, 1), ("skip", self.skip, 0), ("depth", self.depth, 1)):
+            if value < least:
+                raise InputError(f"{name} must be at least {least}, got {value}.")
+        if not (np.isfinite(self.margin) and self.margin >= 0):
+            raise InputError(f"margin must be a number of at least 0, got {self.margin}.")
+        if self.n + self.skip > self.depth:
+            raise InputError(
+                f"{self.n} negatives after {self.skip} skipped are more than the depth of {self.depth}.",
+                hint="Look deeper, or ask for fewer.",
+            )
+
+
+class Negatives(NamedTuple):
+    """Negative ``i`` is row ``ids[i]`` of the pool, for pair ``pairs[i]``; by pair, hardest first. All ``(n,)``."""
+
+    pairs: Ids
+    ids: Ids
+    scores: NDArray[np.float32]
+
+
+class Triplet(NamedTuple):
+    """An example that ``twinvec train`` reads."""
+
+    anchor: str
+    positive: str
+    negative: str
+
+
+def hard_negatives(
+    anchors: ArrayLike,
+    positives: ArrayLike,
+    pool: ArrayLike,
+    *,
+    known: tuple[ArrayLike, ArrayLike],
+    settings: NegativeSettings | None = None,
+) -> Negatives:
+    """Rows of ``pool`` ``(m, width)`` that are near an anchor but not among its positives.
+
+    ``anchors`` and ``positives`` are ``(n, width)``, pair by pair. ``known`` are two equally long lists, pairs and
+    rows of the pool, that must not be taken: the positives of the same anchor. A pair may get fewer than asked for.
+    """
+    settings = settings or NegativeSettings()
+    asked, answers = checked_rows(anchors, "anchors"), checked_rows(positives, "positives")
+    stored = numeric_rows(pool, "pool")
+    highest = similarity_pairwise(asked, answers) - np.float32(settings.margin)
+    if settings.highest is not None:
+        highest = np.minimum(highest, np.float32(settings.highest))
+    hits = search(asked, stored, k=settings.depth)
+    places = np.arange(len(hits.ids))[:, None] * len(stored) + hits.ids
+    taken = np.asarray(known[0], dtype=np.int64) * len(stored) + np.asarray(known[1], dtype=np.int64)
+    is_allowed = (hits.scores <= highest[:, None]) & ~np.isin(places, taken)
+    rank = np.cumsum(is_allowed, axis=1) - 1
+    pairs, columns = np.nonzero(is_allowed & (rank >= settings.skip) & (rank < settings.skip + settings.n))
+    return Negatives(pairs, hits.ids[pairs, columns], hits.scores[pairs, columns])
+
+
+def mine_triplets(
+    pairs: Sequence[tuple[str, str]],
+    embed: Callable[[Sequence[str]], Vectors],
+    *,
+    pool: Sequence[str] = (),
+    settings: NegativeSettings | None = None,
+) -> list[Triplet]:
+    """Triplets from pairs of an anchor and its positive; negatives come from all positives and from ``pool``.
+
+    Texts that are equal but for case, punctuation and white space count as the same. No negative is a positive of the
+    same anchor, or the anchor itself.
+    """
+    if not pairs:
+        raise InputError("There are no pairs to mine negatives for.")
+    candidates = list(dict.fromkeys([*(positive for _, positive in pairs), *pool]))
+    texts = list(dict.fromkeys([*(anchor for anchor, _ in pairs), *candidates]))
+    vectors, place = embed(texts), {text: row for row, text in enumerate(texts)}
+    found = hard_negatives(
+        vectors[[place[anchor] for anchor, _ in pairs]],
+        vectors[[place[positive] for _, positive in pairs]],
+        vectors[[place[text] for text in candidates]],
+        known=_known_places(pairs, candidates),
+        settings=settings,
+    )
+    return [
+        Triplet(pairs[pair][0], pairs[pair][1], candidates[row])
+        for pair, row in zip(found.pairs.tolist(), found.ids.tolist(), strict=True)
+    ]
+
+
+def _known_places(pairs: Sequence[tuple[str, str]], candidates: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Pairs, and rows of the candidates that are the pair's anchor or one of that anchor's positives."""
+    rows: dict[str, list[int]] = {}
+    for row, text in enumerate(candidates):
+        rows.setdefault(text_key(text), []).append(row)
+    keys = [(text_key(anchor), text_key(positive)) for anchor, positive in pairs]
+    same: dict[str, set[str]] = {}
+    for anchor, positive in keys:
+        same.setdefault(anchor, {anchor}).add(positive)
+    known = [(pair, row) for pair, (anchor, _) in enumerate(keys) for key in same[anchor] for row in rows.get(key, ())]
+    return [pair for pair, _ in known], [row for _, row in known]
