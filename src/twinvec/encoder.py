@@ -36,7 +36,7 @@ from twinvec.text import Tokenizer, WordReader, check_text, check_texts
 from twinvec.types import Array, OutputType, TokenBatch, Vectors
 from twinvec.vectors import check_output, quantize_vectors, similarity, similarity_pairwise, unit_rows
 
-__all__ = ["Encoder", "LayerBatch", "Lengths"]
+__all__ = ["Block", "Encoder", "LayerBatch", "Lengths"]
 
 TEXTS_PER_BLOCK = 8192  # what encode_iter holds at once
 DOCUMENT_PROMPTS = "document", "passage", "corpus"
@@ -60,6 +60,14 @@ class LayerBatch(NamedTuple):
     layers: Vectors
 
 
+class Block(NamedTuple):
+    """Vectors ``(n, width)``, how many of the texts were cut, and how many tokens the longest of those has."""
+
+    vectors: Array
+    n_cut: int
+    longest: int
+
+
 @dataclass(frozen=True, eq=False)
 class Encoder:
     """A sentence model, ready to run. Made by :func:`twinvec.load`.
@@ -76,6 +84,7 @@ class Encoder:
     truncate_dim: int | None = None
     _words: WordReader = field(repr=False, compare=False, kw_only=True)
     _streams: Streams = field(repr=False, compare=False, kw_only=True)
+    _planned_for: int | None = field(default=None, repr=False, compare=False, kw_only=True)  # else for all streams
 
     @property
     def width(self) -> int:
@@ -143,6 +152,24 @@ class Encoder:
                 yield from quantize_vectors(vectors, output)
         finally:  # also when the caller stops early
             self._report(cut)
+
+    def encode_block(
+        self,
+        texts: Iterable[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        output: OutputType = "float32",
+    ) -> Block:
+        """Embed a list whose batches depend on its texts alone: the same bits with any number of threads.
+
+        What is cut is counted, not logged.
+        """
+        check_output(output)
+        cut = LongTexts(self._limit)
+        planned = replace(self, _planned_for=1)
+        vectors = planned._vectors(check_texts(texts), self._prompt(prompt, prompt_name), cut, progress=False)
+        return Block(quantize_vectors(vectors, output), cut.n_cut, cut.longest)
 
     def encode_tokens(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
         """The last layer's states of every text: a list of ``(tokens, width)``, special tokens included.
@@ -298,7 +325,7 @@ class Encoder:
             make,
             plan_single if self.settings.deterministic else plan,
             budget=self.settings.tokens_per_batch,
-            n_streams=self._streams.n,
+            n_streams=self._planned_for or self._streams.n,
         )
         self._streams.run(jobs, work)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from twinvec.errors import InputError, ModelFolderError
 
-__all__ = ["digest_files", "is_taken", "new_folder", "read_json", "sync_folder", "write_json"]
+__all__ = ["digest_files", "is_taken", "new_folder", "read_json", "sync_folder", "try_lock", "write_json"]
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -108,3 +108,16 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def try_lock(handle: int) -> bool:
+    """Lock an open file for this process; False if another one has it. Systems without such locks have none."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twinvec.errors import InputError, TrainingError
-from twinvec.files import is_taken
+from twinvec.files import is_taken, try_lock
 from twinvec.train.checkpoint import read_progress
 
 __all__ = ["RunFolder", "check_model_target"]
@@ -87,19 +87,6 @@ def check_model_target(target: Path, *, force: bool) -> None:
         raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
     if not (target / "config.json").is_file():
         raise InputError(f"{target} is no model, so it is not replaced.", hint="Choose another name, or remove it.")
-
-
-def try_lock(handle: int) -> bool:
-    """Lock an open file for this process; False if another one has it. Systems without such locks have none."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:

@@ -6,10 +6,8 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from typing import Any
 
@@ -20,6 +18,7 @@ from twinvec.files import digest_files
 from twinvec.hub import find_model
 from twinvec.loading import load
 from twinvec.model_folder import model_files
+from twinvec.model_identity import engine_versions
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
@@ -27,7 +26,6 @@ __all__ = ["NOT_DECIDING", "USUAL", "ModelSubject"]
 
 logger = logging.getLogger(__name__)
 
-ENGINE_PACKAGES = ("twinvec", "onnxruntime", "openvino", "tokenizers", "torch", "transformers")
 USUAL = {name: each.default for name, each in signature(load).parameters.items()}
 NOT_DECIDING = "threads", "offline", "trust_pickle"  # arguments of ``load`` that change no vector
 
@@ -85,7 +83,7 @@ class ModelSubject:
             "sizes": [file.stat().st_size for file in files],  # where one file ends and the next begins
             "content": digest_files(files),
             "settings": self.settings,
-            "versions": _versions(),
+            "versions": engine_versions(),
         }
         return "model-" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -102,15 +100,6 @@ class ModelSubject:
     @cached_property
     def _encoder(self) -> Encoder:
         return load(self.folder, **{name: value for name, value in self._settings.items() if name != "revision"})
-
-
-def _versions() -> dict[str, str]:
-    """Versions of all that computes a vector."""
-    found = {}
-    for package in ENGINE_PACKAGES:
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
 
 
 def _computes_bfloat16() -> bool:

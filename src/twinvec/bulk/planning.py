@@ -1,0 +1,102 @@
+"""Which text gets which number, and which texts make a shard: decided by the source and the finished shards alone.
+
+Every different text has a number. New texts take the free numbers in the order in which they come: first the gaps
+between the shards that are there, then those after the last. A gap is what a shard left that was lost, in flight or
+damaged. Since its texts come in the same order in every run, they fill it again as they did before; so a job that is
+stopped anywhere, however often, ends with the same shards as one that is not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from twinvec.bulk.keys import Keys, keys_of
+from twinvec.bulk.lookup import Lookup
+from twinvec.types import Ids
+
+__all__ = ["NewShard", "Planner", "ShardLimits", "free_ranges"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardLimits:
+    """A shard is full at this many texts, or at this many characters, whichever comes first."""
+
+    rows: int
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewShard:
+    """Texts to embed together. Text ``i`` has the number ``start + i``; ``keys`` is ``(n,)``."""
+
+    start: int
+    texts: list[str]
+    keys: Keys
+
+
+def free_ranges(taken: Iterable[range]) -> Iterator[range]:
+    """The numbers that no shard has, in order; the last range has no end to speak of.
+
+    >>> [(free.start, free.stop) for free in free_ranges([range(4, 6), range(0, 2)])][0]
+    (2, 4)
+    """
+    end = 0
+    for span in sorted(taken, key=lambda span: span.start):
+        if span.start > end:
+            yield range(end, span.start)
+        end = max(end, span.stop)
+    yield range(end, sys.maxsize)
+
+
+class Planner:
+    """Gives numbers to texts, and gathers those that are new into shards."""
+
+    def __init__(self, lookup: Lookup, taken: Iterable[range], limits: ShardLimits) -> None:
+        self._lookup, self._limits = lookup, limits
+        self._free = free_ranges(taken)
+        self._range = next(self._free)
+        self._texts: list[str] = []
+        self._keys: list[Keys] = []
+        self._n_characters = 0
+        self.n_new = 0
+
+    def take(self, texts: Sequence[str]) -> tuple[Ids, list[NewShard]]:
+        """The numbers of the next texts of the source, ``(n,)``, and the shards that they filled."""
+        keys = keys_of(texts)
+        numbers = self._lookup.find(keys)
+        unknown = np.flatnonzero(numbers < 0)
+        _, first, which = np.unique(keys[unknown], return_index=True, return_inverse=True)
+        by_appearance = np.sort(first)
+        given = np.empty(len(first), dtype=np.int64)
+        filled: list[NewShard] = []
+        for place, row in enumerate(unknown[by_appearance].tolist()):
+            given[place] = self._range.start + len(self._texts)
+            self._texts.append(texts[row])
+            self._keys.append(keys[row : row + 1])
+            self._n_characters += len(texts[row])
+            if self._is_full():
+                filled.append(self._closed())
+        self._lookup.add(keys[unknown[by_appearance]], given)
+        numbers[unknown] = given[np.searchsorted(by_appearance, first)][which]
+        self.n_new += len(given)
+        return numbers, filled
+
+    def rest(self) -> list[NewShard]:
+        """The last shard, which need not be full; none if there are no texts left."""
+        return [self._closed()] if self._texts else []
+
+    def _is_full(self) -> bool:
+        n = len(self._texts)
+        return n >= min(self._limits.rows, len(self._range)) or self._n_characters >= self._limits.characters
+
+    def _closed(self) -> NewShard:
+        shard = NewShard(self._range.start, self._texts, np.concatenate(self._keys))
+        self._range = range(shard.start + len(shard.texts), self._range.stop)
+        if not self._range:
+            self._range = next(self._free)
+        self._texts, self._keys, self._n_characters = [], [], 0
+        return shard
