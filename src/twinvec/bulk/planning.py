@@ -8,6 +8,7 @@ stopped anywhere, however often, ends with the same shards as one that is not.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,11 +63,17 @@ class Planner:
         self._texts: list[str] = []
         self._keys: list[Keys] = []
         self._n_characters = 0
-        self.n_new = 0
+        self._digest = hashlib.sha256()
+
+    @property
+    def source_sha256(self) -> str:
+        """A digest of all texts taken so far, in their order."""
+        return self._digest.hexdigest()
 
     def take(self, texts: Sequence[str]) -> tuple[Ids, list[NewShard]]:
         """The numbers of the next texts of the source, ``(n,)``, and the shards that they filled."""
         keys = keys_of(texts)
+        self._digest.update(keys.tobytes())
         numbers = self._lookup.find(keys)
         unknown = np.flatnonzero(numbers < 0)
         _, first, which = np.unique(keys[unknown], return_index=True, return_inverse=True)
@@ -82,7 +89,6 @@ class Planner:
                 filled.append(self._closed())
         self._lookup.add(keys[unknown[by_appearance]], given)
         numbers[unknown] = given[np.searchsorted(by_appearance, first)][which]
-        self.n_new += len(given)
         return numbers, filled
 
     def rest(self) -> list[NewShard]:

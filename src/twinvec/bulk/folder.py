@@ -1,0 +1,100 @@
+"""The folder of a bulk job: one writer at a time, one model and one way to run it.
+
+::
+
+    manifest.json          the job, and its last complete result
+    texts/000000000000-<checksum>.parquet, ...   different texts with their vectors, by number
+    rows-<checksum>.parquet    the number of each row's text
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from twinvec.bulk.manifest import MANIFEST, JobSpec, Manifest, differences, read_manifest, write_manifest
+from twinvec.errors import InputError
+from twinvec.files import try_lock
+
+__all__ = ["SHARDS", "begin", "clear", "locked", "remove_old_rows"]
+
+logger = logging.getLogger(__name__)
+
+SHARDS = "texts"
+LOCK = ".lock"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder, and keep other writers out; the system lifts the lock when the process ends, however it does."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file.", hint="Give the name of a folder.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("ab")
+    except OSError as error:
+        raise InputError(f"Cannot write in the folder {folder}: {error.strerror or error}.") from error
+    with lock:
+        if not try_lock(lock.fileno()):
+            raise InputError(
+                f"Another process is writing to {folder}.", hint="Wait for it, or stop it; nothing of it is lost."
+            )
+        yield
+
+
+def begin(folder: Path, wanted: JobSpec) -> Manifest:
+    """The manifest to go on from: a new one in an empty folder; a folder of another job is refused."""
+    manifest = read_manifest(folder)
+    if manifest is None:
+        foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        if foreign:
+            raise InputError(
+                f"{folder} holds no bulk job, but {foreign[0]!r}.", hint="Give a new folder, or an empty one."
+            )
+        manifest = Manifest(wanted)
+        write_manifest(folder, manifest)
+        return manifest
+    changed = list(differences(manifest.job, wanted))
+    if changed:
+        raise InputError(
+            f"{folder} was begun otherwise: {'; '.join(changed)}.",
+            hint="Run it as it was begun, write to another folder, or start over with --force.",
+        )
+    _warn_of_versions(folder, manifest.job, wanted)
+    for path in folder.glob(".*.partial*"):  # what a process that was killed left
+        path.unlink()
+    return manifest
+
+
+def clear(folder: Path) -> None:
+    """Remove a job's files and nothing else, so that it starts over."""
+    if not (folder / MANIFEST).is_file():
+        return  # nothing of ours
+    for path in [*folder.glob("rows-*.parquet"), *folder.glob(f"{SHARDS}/*-*")]:
+        path.unlink()
+    with suppress(OSError):  # there is none, or something is in it that is not ours
+        (folder / SHARDS).rmdir()
+    (folder / MANIFEST).unlink()  # last: a folder without it is not ours
+
+
+def remove_old_rows(folder: Path, kept: str) -> None:
+    """Remove the rows of results that are no longer the manifest's."""
+    for path in folder.glob("rows-*.parquet"):
+        if path.name != kept:
+            path.unlink()
+
+
+def _warn_of_versions(folder: Path, found: JobSpec, wanted: JobSpec) -> None:
+    changed = [
+        f"{name} {found.versions.get(name, 'none')} to {wanted.versions.get(name, 'none')}"
+        for name in {**found.versions, **wanted.versions}
+        if found.versions.get(name) != wanted.versions.get(name)
+    ]
+    if changed:
+        logger.warning(
+            "%s was begun with other versions (%s); new vectors may differ from the old ones in their last digits.",
+            folder,
+            ", ".join(changed),
+        )

@@ -1,0 +1,128 @@
+"""The rows of the source: of each the number of its text, and its id if it has one; one Parquet file.
+
+The file is written again by every run, because every run reads the source from its start; it takes its name, which
+holds its checksum, only when it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from os import fsync
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+
+from twinvec.bulk.shard_file import pyarrow
+from twinvec.errors import InputError
+from twinvec.files import digest_files, sync_folder
+from twinvec.types import Ids
+
+__all__ = ["RowsFile", "RowsWriter", "read_rows"]
+
+ROWS_PER_GROUP = 1 << 16
+PARTIAL = ".rows.partial"
+
+
+@dataclass(frozen=True, slots=True)
+class RowsFile:
+    """A complete file of rows."""
+
+    name: str
+    size_bytes: int
+    sha256: str
+
+
+class RowsWriter:
+    """Gathers rows; ``finish`` gives the file its name. A block that is left before that leaves nothing behind."""
+
+    def __init__(self, folder: Path, *, has_ids: bool) -> None:
+        arrow = pyarrow()
+        self._folder, self._has_ids = folder, has_ids
+        fields = [arrow.field("number", arrow.int64(), nullable=False)]
+        if has_ids:
+            fields.append(arrow.field("id", arrow.string(), nullable=False))
+        self._schema = arrow.schema(fields)
+        self._numbers: list[Ids] = []
+        self._ids: list[str] = []
+        self._n_waiting = 0
+        try:
+            self._file: IO[bytes] = (folder / PARTIAL).open("wb")
+        except OSError as error:
+            raise self._refused(error) from error
+        self._writer: Any = pyarrow(".parquet").ParquetWriter(self._file, self._schema, compression="zstd")
+
+    def __enter__(self) -> RowsWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for opened in (self._writer, self._file):
+            with suppress(OSError):  # after finish() nothing is left to be written
+                opened.close()
+        (self._folder / PARTIAL).unlink(missing_ok=True)
+
+    def add(self, numbers: Ids, ids: Sequence[str]) -> None:
+        """The next rows: the numbers of their texts, ``(n,)``, and their ids, if rows have any."""
+        self._numbers.append(numbers)
+        self._ids.extend(ids)
+        self._n_waiting += len(numbers)
+        while self._n_waiting >= ROWS_PER_GROUP:
+            self._write(ROWS_PER_GROUP)
+
+    def finish(self) -> RowsFile:
+        """Write what is left, and give the file its name."""
+        partial = self._folder / PARTIAL
+        if self._n_waiting:
+            self._write(self._n_waiting)
+        try:
+            self._writer.close()
+            self._file.flush()
+            fsync(self._file.fileno())
+            digest = digest_files([partial])
+            name = f"rows-{digest[:16]}.parquet"
+            size_bytes = partial.stat().st_size
+            partial.rename(self._folder / name)
+            sync_folder(self._folder)
+        except OSError as error:
+            raise self._refused(error) from error
+        return RowsFile(name, size_bytes, digest)
+
+    def _write(self, n: int) -> None:
+        arrow = pyarrow()
+        numbers = np.concatenate(self._numbers)
+        columns = [arrow.array(numbers[:n])]
+        if self._has_ids:
+            columns.append(arrow.array(self._ids[:n], arrow.string()))
+        try:
+            self._writer.write_table(arrow.Table.from_arrays(columns, schema=self._schema), row_group_size=n)
+        except OSError as error:
+            raise self._refused(error) from error
+        self._numbers, self._ids = [numbers[n:]], self._ids[n:]
+        self._n_waiting -= n
+
+    def _refused(self, error: OSError) -> InputError:
+        return InputError(
+            f"Cannot write the rows to {self._folder}: {error.strerror or error}.",
+            hint="All shards are safe: make room, and run the same command again to go on.",
+        )
+
+
+def read_rows(path: Path, rows_per_batch: int) -> Iterator[tuple[Ids, list[str] | None]]:
+    """Numbers ``(n,)`` and ids of the rows, batch by batch; None where rows have no ids."""
+    arrow, parquet = pyarrow(), pyarrow(".parquet")
+    if not path.is_file():
+        raise InputError(
+            f"The rows in {path} are gone.", hint="If another run was completed meanwhile, open the folder again."
+        )
+    try:
+        with parquet.ParquetFile(path, memory_map=True) as file:
+            has_ids = "id" in file.schema_arrow.names
+            for batch in file.iter_batches(batch_size=rows_per_batch, use_threads=False):
+                yield batch.column("number").to_numpy(), batch.column("id").to_pylist() if has_ids else None
+    except (arrow.ArrowException, OSError) as error:
+        raise InputError(
+            f"The rows in {path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.", hint="Run the job again."
+        ) from error
