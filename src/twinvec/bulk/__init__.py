@@ -2,7 +2,10 @@
 
 from twinvec.bulk.job import embed_bulk
 from twinvec.bulk.model import FolderModel
+from twinvec.bulk.pairs import pairs_of_shards
+from twinvec.bulk.ray_workers import RayWorkers
 from twinvec.bulk.reading import Bulk, BulkBatch, open_bulk, read_bulk
+from twinvec.bulk.search import search_shards
 from twinvec.bulk.settings import BulkReport, BulkSettings, BulkState
 from twinvec.bulk.source import FileSource
 
@@ -14,7 +17,10 @@ __all__ = [
     "BulkState",
     "FileSource",
     "FolderModel",
+    "RayWorkers",
     "embed_bulk",
     "open_bulk",
+    "pairs_of_shards",
     "read_bulk",
+    "search_shards",
 ]

@@ -18,7 +18,7 @@ from twinvec.bulk.manifest import MANIFEST, JobSpec, Manifest, differences, read
 from twinvec.errors import InputError
 from twinvec.files import try_lock
 
-__all__ = ["SHARDS", "begin", "clear", "locked", "remove_old_rows"]
+__all__ = ["SHARDS", "begin", "check_folder", "clear", "locked", "remove_old_rows"]
 
 logger = logging.getLogger(__name__)
 
@@ -26,11 +26,20 @@ SHARDS = "texts"
 LOCK = ".lock"
 
 
+def check_folder(folder: Path) -> None:
+    """Refuse, before anything is written, a folder that holds something else than a job."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file.", hint="Give the name of a folder.")
+    if not folder.exists() or (folder / MANIFEST).exists():
+        return
+    foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    if foreign:
+        raise InputError(f"{folder} holds no bulk job, but {foreign[0]!r}.", hint="Give a new folder, or an empty one.")
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Make the folder, and keep other writers out; the system lifts the lock when the process ends, however it does."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file.", hint="Give the name of a folder.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("ab")
@@ -48,11 +57,6 @@ def begin(folder: Path, wanted: JobSpec) -> Manifest:
     """The manifest to go on from: a new one in an empty folder; a folder of another job is refused."""
     manifest = read_manifest(folder)
     if manifest is None:
-        foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-        if foreign:
-            raise InputError(
-                f"{folder} holds no bulk job, but {foreign[0]!r}.", hint="Give a new folder, or an empty one."
-            )
         manifest = Manifest(wanted)
         write_manifest(folder, manifest)
         return manifest

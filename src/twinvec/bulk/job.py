@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from twinvec.bulk.folder import SHARDS, begin, clear, locked, remove_old_rows
+from twinvec.bulk.folder import SHARDS, begin, check_folder, clear, locked, remove_old_rows
 from twinvec.bulk.lookup import Lookup
 from twinvec.bulk.manifest import JobSpec, Manifest, Result, read_manifest, write_manifest
 from twinvec.bulk.marks import Marks
@@ -25,6 +25,7 @@ from twinvec.bulk.planning import NewShard, Planner, ShardLimits
 from twinvec.bulk.rows import RowsWriter
 from twinvec.bulk.settings import BulkReport, BulkSettings, BulkState
 from twinvec.bulk.shard_file import pyarrow
+from twinvec.bulk.shard_reading import open_shard
 from twinvec.bulk.source import FileSource, RowBlock, Source, blocks
 from twinvec.bulk.store import ShardStore, StoredShard
 from twinvec.bulk.workers import LocalWorkers, Workers
@@ -56,14 +57,15 @@ def embed_bulk(
     """
     pyarrow()  # before any work
     rows = FileSource(str(source)) if isinstance(source, (str, PathLike)) else source
-    target, chosen = Path(folder), settings or BulkSettings()
+    target, chosen, crew = Path(folder), settings or BulkSettings(), workers or LocalWorkers(model)
+    check_folder(target)
     stream = _begun(blocks(rows), rows)
     wanted = _spec(target, model, chosen)
+    lookup = Lookup(target, _lookup_bytes(chosen, crew, wanted))
     with locked(target):
         if chosen.force:
             clear(target)
-        manifest = begin(target, wanted)
-        return _run(target, stream, manifest, workers or LocalWorkers(model), chosen, _Told(rows, watch))
+        return _run(target, stream, begin(target, wanted), lookup, crew, _Told(rows, watch))
 
 
 def _begun(stream: Iterator[RowBlock], source: Source) -> Iterator[RowBlock]:
@@ -86,13 +88,16 @@ def _spec(folder: Path, model: BulkModel, settings: BulkSettings) -> JobSpec:
     )
 
 
+def _lookup_bytes(settings: BulkSettings, workers: Workers, spec: JobSpec) -> int:
+    shard = workers.shard_bytes(spec.shard_rows) if settings.max_memory_bytes else 0
+    return lookup_bytes(settings.max_memory_bytes, used=used_bytes(), shard=shard)
+
+
 def _run(
-    folder: Path, stream: Iterator[RowBlock], manifest: Manifest, workers: Workers, settings: BulkSettings, told: _Told
+    folder: Path, stream: Iterator[RowBlock], manifest: Manifest, lookup: Lookup, workers: Workers, told: _Told
 ) -> BulkReport:
     """Read the source to its end, embed what is new, and make the result the manifest's."""
     spec, source = manifest.job, told.source
-    shard_bytes = workers.shard_bytes(spec.shard_rows) if settings.max_memory_bytes else 0
-    lookup = Lookup(folder, lookup_bytes(settings.max_memory_bytes, used=used_bytes(), shard=shard_bytes))
     store = ShardStore(folder / SHARDS, spec.shard_format)
     known = list(_known(store, lookup))
     marks = Marks(max((shard.numbers.stop for shard in known), default=0))
@@ -104,11 +109,14 @@ def _run(
             told.embedded(shard.n)
         shards = sorted([*known, *new], key=lambda shard: shard.start)
         n_unused = sum(shard.n for shard in shards if shard.start < marks.n) - marks.count()
+        kind = open_shard(store.folder / shards[0].name)
         result = Result(
             source={**source.described(), "sha256": planner.source_sha256},
             rows=told.n_rows,
             texts=sum(shard.n for shard in shards) - n_unused,
             unused=n_unused,
+            width=kind.width,
+            type=kind.type,
             rows_file=rows.finish(),
             shards=tuple(shards),
         )

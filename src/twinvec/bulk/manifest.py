@@ -39,12 +39,17 @@ class JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A complete run: its source, the rows, and every shard. ``unused`` texts are in no row any more."""
+    """A complete run: its source, the rows, and every shard. ``unused`` texts are in no row any more.
+
+    A vector has ``width`` numbers of ``type``; binary ones hold eight signs each.
+    """
 
     source: Mapping[str, Any]
     rows: int
     texts: int
     unused: int
+    width: int
+    type: str
     rows_file: RowsFile
     shards: tuple[StoredShard, ...]
 

@@ -21,6 +21,8 @@ class ShardReader(Protocol):
     """An open shard. Tables are pyarrow's."""
 
     n: int
+    width: int
+    type: str  # of a vector's numbers
     n_cut: int
     longest: int
 
@@ -41,6 +43,7 @@ class ParquetShard:
         with _readable(path):
             self._file = pyarrow(".parquet").ParquetFile(path, memory_map=True, page_checksum_verification=True)
             self.n: int = self._file.metadata.num_rows
+            self.width, self.type = _kind(self._file.schema_arrow)
             self.n_cut, self.longest = _counts(self._file.schema_arrow)
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
@@ -64,6 +67,7 @@ class ArrowShard:
         with _readable(path):
             self._table = pyarrow(".ipc").open_file(pyarrow().memory_map(str(path))).read_all()
             self.n: int = len(self._table)
+            self.width, self.type = _kind(self._table.schema)
             self.n_cut, self.longest = _counts(self._table.schema)
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
@@ -97,6 +101,11 @@ def vectors_in(table: Any) -> Array:  # noqa: ANN401 - pyarrow's
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def _kind(schema: Any) -> tuple[int, str]:  # noqa: ANN401 - pyarrow's
+    vector = schema.field("vector").type
+    return vector.list_size, np.dtype(vector.value_type.to_pandas_dtype()).name
+
+
 def _counts(schema: Any) -> tuple[int, int]:  # noqa: ANN401 - pyarrow's
     metadata = schema.metadata or {}
     return int(metadata.get(b"n_cut", 0)), int(metadata.get(b"longest", 0))
@@ -107,7 +116,7 @@ def _readable(path: Path) -> Iterator[None]:
     arrow = pyarrow()
     try:
         yield
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, KeyError, AttributeError) as error:  # the last two: other columns
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(
             f"The shard {path} is damaged or missing: {reason}.", hint="Run the job again: it is found and redone."

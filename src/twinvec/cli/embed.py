@@ -1,4 +1,4 @@
-"""``twinvec embed``: texts of a file to vectors in a file."""
+"""``twinvec embed``: texts of a file to vectors in a file, or in a folder of shards."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.cli.bulk import BulkChoice, bulk_options, embed_folder, is_folder
 from twinvec.cli.options import (
     ModelChoice,
     PromptChoice,
@@ -36,10 +37,13 @@ STDOUT = "-"
 @prompt_options
 @click.option(
     "-o",
+    "--out",
     "--output",
+    "output",
     default=STDOUT,
-    metavar="FILE",
-    help="File to write: .npy (vectors only), .jsonl or .parquet (text and vector); '-' is jsonl to stdout.",
+    metavar="FILE|FOLDER",
+    help="File to write: .npy (vectors only), .jsonl or .parquet (text and vector); '-' is jsonl to stdout. "
+    "A name that ends in / or has no ending is a folder of shards.",
     show_default=True,
 )
 @click.option(
@@ -50,7 +54,8 @@ STDOUT = "-"
     show_default=True,
     help="Numbers in the output. The binary ones hold a sign bit per value, eight to a byte.",
 )
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@bulk_options
+@click.option("--force", is_flag=True, help="Replace the output if it exists; a folder is begun anew.")
 def embed(
     *,
     source: TextSource,
@@ -58,6 +63,7 @@ def embed(
     prompt: PromptChoice,
     output: str,
     output_type: OutputType,
+    bulk: BulkChoice,
     force: bool,
 ) -> None:
     """Embed the texts of FILE (default: '-', standard input).
@@ -65,8 +71,16 @@ def embed(
     FILE is plain lines, csv, tsv, jsonl or parquet, by its ending; all but parquet may be gzipped. In a file
     of lines every line is a text, an empty one too, so that row i of the output is line i. Files of any size
     are read and written as a stream, and the output appears only when it is complete.
+
+    With a FOLDER, texts are written in shards as they are embedded, each different text once. Run the same command
+    again after a stop or a kill, and it goes on; after rows have changed, and it embeds the new texts only.
     """
     from twinvec.tables import check_target, write_format, write_vectors
+
+    if output != STDOUT and is_folder(output):
+        embed_folder(source, output, model=model, prompt=prompt, output_type=output_type, bulk=bulk, force=force)
+        return
+    bulk.refuse_for_file()
 
     if output != STDOUT:
         write_format(output)

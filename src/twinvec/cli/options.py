@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODEL_VARIABLE",
+    "Decorator",
     "ModelChoice",
     "PromptChoice",
     "TextSource",
@@ -76,14 +77,18 @@ class TextSource:
 
     def texts(self) -> Iterator[str]:
         """The texts, one at a time; the first is read at once, so that errors show early."""
-        import csv
-
         from twinvec.tables import read_texts
 
-        csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
+        self.allow_long_fields()
         if self.file == "-" and sys.stdin.isatty():
             click.echo("Reading texts from the terminal, one per line; end with Ctrl-D.", err=True)
         return read_texts(self.file, self.column, format=self.format)
+
+    def allow_long_fields(self) -> None:
+        """Let csv have fields of any length: a global setting, so set here in the program and not in the library."""
+        import csv
+
+        csv.field_size_limit(2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,93 @@
+"""Connecting to a Ray cluster, and running functions there; or here, without Ray, in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, TypeVar
+
+from twinvec.errors import InputError, TwinvecError
+from twinvec.extras import require
+
+__all__ = ["connected", "last_line", "own_error", "run_tasks"]
+
+Result = TypeVar("Result")
+
+LOCAL = "local"  # what Ray calls a cluster that is started on this machine, for this process
+TASKS_AHEAD = 64  # handed to the cluster before the first is done
+
+
+@contextmanager
+def connected(address: str) -> Iterator[ModuleType]:
+    """The package ray, connected to a cluster; a connection that was there already is used, and left as it is."""
+    ray = require("ray", extra="ray", feature="Working on many machines")
+    if ray.is_initialized():
+        yield ray
+        return
+    also = {"include_dashboard": False} if address == LOCAL else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **also)
+    except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
+        raise InputError(
+            f"There is no Ray cluster at {address!r}: {last_line(error)}",
+            hint="Start one with: ray start --head; its output says the address.",
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def own_error(error: BaseException) -> TwinvecError | None:
+    """What of our own a task raised on another machine; None if it was something else."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, TwinvecError) else None
+
+
+def run_tasks(
+    function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], *, ray: str | None = None
+) -> Iterator[Result]:
+    """The function's result for each of the arguments: here and in order, or in any order from a Ray cluster.
+
+    ``ray`` is the cluster's address. A task whose machine dies is run again on another.
+
+    >>> list(run_tasks(pow, [(2, 3), (3, 2)]))
+    [8, 9]
+    """
+    if ray is None:
+        yield from (function(*each) for each in arguments)
+        return
+    with connected(ray) as package:
+        yield from _run_remotely(package, function, arguments)
+
+
+def _run_remotely(
+    ray: ModuleType, function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]]
+) -> Iterator[Result]:
+    task = ray.remote(function).options(num_cpus=1, max_retries=-1)
+    todo = iter(arguments)
+    pending: list[Any] = []
+    try:
+        while True:
+            while len(pending) < TASKS_AHEAD and (each := next(todo, None)) is not None:
+                pending.append(task.remote(*each))
+            if not pending:
+                return
+            done, pending = ray.wait(pending, num_returns=1)
+            yield ray.get(done[0])
+    except ray.exceptions.RayError as error:
+        own = own_error(error)
+        if own is None and isinstance(error, ray.exceptions.RayTaskError):
+            raise  # a fault in the work, not in the cluster
+        raise own or InputError(f"The Ray cluster failed: {last_line(error)}", hint="Run it again.") from error
+
+
+def last_line(error: BaseException) -> str:
+    """The end of an error's message, where Ray puts the reason.
+
+    >>> last_line(RuntimeError("The actor died.\\n  ValueError: no such file\\n"))
+    'ValueError: no such file'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
