@@ -55,6 +55,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 def begin(folder: Path, wanted: JobSpec) -> Manifest:
     """The manifest to go on from: a new one in an empty folder; a folder of another job is refused."""
+    for path in folder.glob(".*.partial*"):  # what a process that was killed left
+        path.unlink()
     manifest = read_manifest(folder)
     if manifest is None:
         manifest = Manifest(wanted)
@@ -67,8 +69,6 @@ def begin(folder: Path, wanted: JobSpec) -> Manifest:
             hint="Run it as it was begun, write to another folder, or start over with --force.",
         )
     _warn_of_versions(folder, manifest.job, wanted)
-    for path in folder.glob(".*.partial*"):  # what a process that was killed left
-        path.unlink()
     return manifest
 
 

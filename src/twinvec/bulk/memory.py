@@ -13,7 +13,7 @@ __all__ = ["lookup_bytes", "parse_size", "show_size", "used_bytes"]
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 USUAL_LOOKUP_BYTES = 1 << 30  # 45 million texts; more are looked up on the disk
 LEAST_LOOKUP_BYTES = 8 << 20
-COPIES = 5  # of a shard's vectors: two shards, and on the way to the file a table, its pages and the content
+COPIES = 4  # of a shard's vectors: as they come, in a table, in its pages, and as the content of the file
 OTHER_BYTES = 160 << 20  # texts and their tokens, batches, what the runtime keeps
 
 

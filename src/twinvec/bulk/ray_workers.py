@@ -157,7 +157,7 @@ class _Crew:
     def _dismiss(self, actor: _Actor, error: Exception) -> None:
         if actor not in self._actors:
             return  # another of its shards has told us
-        logger.warning("A worker was lost (%s); its shards go to others.", type(error).__name__)
+        logger.warning("A worker was lost (%s); others do its %d shards.", type(error).__name__, len(actor.shards))
         self._last_error = last_line(error)
         self._actors.remove(actor)
         self._returned.extend(actor.shards.values())

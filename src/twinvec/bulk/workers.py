@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
 from twinvec.bulk.model import BulkModel, OpenModel
 from twinvec.bulk.planning import NewShard
 from twinvec.bulk.shard_file import ShardFormat, shard_file
 from twinvec.bulk.store import ShardStore, StoredShard
-from twinvec.encoder import Block
 
 __all__ = ["LocalWorkers", "Workers"]
 
@@ -29,7 +26,7 @@ class Workers(Protocol):
 
 
 class LocalWorkers:
-    """Embeds in this process; while a shard is embedded, the one before it is written."""
+    """Embeds in this process, one shard after the other."""
 
     def __init__(self, model: BulkModel) -> None:
         self._model = model
@@ -47,17 +44,6 @@ class LocalWorkers:
         return 4 * self.opened.width * shard_rows
 
     def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
-        """Every shard once it is on the disk, in order."""
-
-        def write(shard: NewShard, block: Block) -> StoredShard:
-            return store.put(shard_file(shard, block, format))
-
-        writing: deque[Future[StoredShard]] = deque()
-        with ThreadPoolExecutor(1) as writer:
-            for shard in shards:
-                block = self.opened.embed(shard.texts)
-                while writing:  # one at a time: two shards are held, not more
-                    yield writing.popleft().result()
-                writing.append(writer.submit(write, shard, block))
-            while writing:
-                yield writing.popleft().result()
+        """Every shard once it is on the disk, in order: the next is not begun before, so a kill costs one at most."""
+        for shard in shards:
+            yield store.put(shard_file(shard, self.opened.embed(shard.texts), format))

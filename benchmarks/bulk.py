@@ -1,0 +1,154 @@
+"""Rates of a bulk job: end to end beside the encoder alone, without a model, again, reading, searching, mining.
+
+python benchmarks/bulk.py [--model FOLDER ...] [--count 20000] [--rounds 5] [--folder FOLDER]
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from common import alternate, arguments, sts_sentences, write_result
+
+from twinvec.bulk import BulkSettings, FolderModel, embed_bulk, open_bulk, pairs_of_shards, read_bulk, search_shards
+from twinvec.bulk.model import OpenModel
+from twinvec.encoder import Block
+
+WIDTH = 384
+SHIPPED = ("twinvec-mini", "float32"), ("twinvec-mini", "int8"), ("twinvec-static", "float32")
+
+
+class NoModel:
+    """Vectors of nothing: what is left is reading, looking up and writing."""
+
+    name, width = "no model", WIDTH
+
+    def sha256(self) -> str:
+        return "0" * 64
+
+    def deciding(self) -> dict[str, Any]:
+        return {}
+
+    def open(self) -> OpenModel:
+        return self
+
+    def embed(self, texts: Sequence[str]) -> Block:
+        vectors = np.random.default_rng(len(texts)).standard_normal((len(texts), WIDTH), dtype=np.float32)
+        return Block(vectors, 0, 0)
+
+
+def gathered(data: Path | None, count: int) -> tuple[list[str], str]:
+    """So many different texts; where there are too few, some again with a number behind them."""
+    found, origin = sts_sentences(data, count)
+    again = (f"{text} {turn}" for turn in range(1, 1 + count) for text in found)
+    return [*found, *islice(again, count - len(found))], origin
+
+
+def timed(run: Callable[[], object], rounds: int) -> float:
+    """Median seconds, after one warm run."""
+    return alternate({"": run}, rounds)[""]
+
+
+def measured(model: FolderModel, source: Path, folder: Path, *, rounds: int) -> dict[str, Any]:
+    """The encoder alone and the whole job, by turns."""
+    texts = source.read_text(encoding="utf-8").splitlines()
+    opened = model.open()
+    bulk_s, alone_s = [], []
+    for _ in range(rounds + 1):
+        shutil.rmtree(folder, ignore_errors=True)
+        started = time.perf_counter()
+        embed_bulk(source, folder, _Opened(model, opened))
+        bulk_s.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        for first in range(0, len(texts), 16_384):
+            opened.embed(texts[first : first + 16_384])
+        alone_s.append(time.perf_counter() - started)
+    whole, alone = (len(texts) / median(seconds[1:]) for seconds in (bulk_s, alone_s))  # the first was to get warm
+    return {
+        "name": f"{Path(model.name).name} {model.settings['precision']}",
+        "encoder_per_second": round(alone, 1),
+        "bulk_per_second": round(whole, 1),
+        "share": round(whole / alone, 3),
+        "bytes_per_text": round(size_of(folder) / len(texts), 1),
+        "width": open_bulk(folder).result.width,
+    }
+
+
+class _Opened:
+    """A model that is loaded already, so that loading it is not measured."""
+
+    def __init__(self, model: FolderModel, opened: OpenModel) -> None:
+        self.name, self.sha256, self.deciding = model.name, model.sha256, model.deciding
+        self._opened = opened
+
+    def open(self) -> OpenModel:
+        return self._opened
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def driver(source: Path, folder: Path, *, n: int, rounds: int) -> dict[str, float]:
+    """What one process does beside embedding, in texts a second."""
+
+    def afresh() -> None:
+        embed_bulk(source, folder, NoModel(), settings=BulkSettings(force=True))
+
+    queries = np.random.default_rng(0).standard_normal((100, WIDTH), dtype=np.float32)
+    few = min(n, 20_000)
+    seconds = {
+        "no_model": timed(afresh, rounds),
+        "again": timed(lambda: embed_bulk(source, folder, NoModel()), rounds),
+        "read": timed(lambda: [None for _ in read_bulk(folder)], rounds),
+    }
+    rates = {name: round(n / each) for name, each in seconds.items()}
+    rates["compared"] = round(n * len(queries) / timed(lambda: search_shards(folder, queries), rounds))
+    small = source.with_name("few.txt")
+    small.write_text("".join(source.read_text(encoding="utf-8").splitlines(keepends=True)[:few]), encoding="utf-8")
+    embed_bulk(small, folder.with_name("few"), NoModel())
+    rates["pairs"] = round(
+        few * (few - 1) / 2 / timed(lambda: pairs_of_shards(folder.with_name("few"), k=1000), rounds)
+    )
+    return rates
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.set_defaults(rounds=5)
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--folder", type=Path, help="where to write (default: a temporary folder)")
+    options = parser.parse_args()
+    texts, origin = gathered(options.data, options.count)
+    with tempfile.TemporaryDirectory(dir=options.folder) as place:
+        source, folder = Path(place, "texts.txt"), Path(place, "out")
+        source.write_text("".join(f"{' '.join(text.split())}\n" for text in texts), encoding="utf-8")
+        rows = [
+            measured(FolderModel(str(name), {"precision": precision}), source, folder, rounds=options.rounds)
+            for name, precision in [(options.model, "float32"), (options.model, "int8"), *SHIPPED]
+        ]
+        shutil.rmtree(folder)
+        rates = driver(source, folder, n=len(texts), rounds=options.rounds)
+    for row in rows:
+        print(f"{row['name']:24} {row['bulk_per_second']:>10,.0f} a second, {row['share']:.0%} of the encoder alone")
+    print(rates)
+    content = {
+        "texts": origin,
+        "n_texts": len(texts),
+        "rows": rows,
+        "driver": rates,
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+    write_result("bulk", content)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""A model and a source for bulk jobs that need no weights and no files, and count what they are asked."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from twinvec.encoder import Block
+
+
+class FakeModel:
+    """Vectors from the text's hash and, like a real model's, from nothing else but the batch it is in."""
+
+    width = 8
+
+    def __init__(self, name="fake", settings=None, fail_at=None):
+        self.name, self._settings, self._fail_at = name, settings or {"precision": "float32"}, fail_at
+        self.blocks = []
+
+    def sha256(self):
+        return hashlib.sha256(self.name.encode()).hexdigest()
+
+    def deciding(self):
+        return dict(self._settings)
+
+    def open(self):
+        return self
+
+    def embed(self, texts):
+        if self._fail_at is not None and len(self.blocks) >= self._fail_at:
+            raise Interrupted
+        self.blocks.append(list(texts))
+        return Block(fake_vectors(texts), sum(len(text) > 40 for text in texts), max(map(len, texts)))
+
+    @property
+    def texts(self):
+        """All texts that were embedded, in their order."""
+        return [text for block in self.blocks for text in block]
+
+
+class Interrupted(BaseException):
+    """Like a KeyboardInterrupt: nobody catches it."""
+
+
+def fake_vectors(texts):
+    digests = b"".join(hashlib.sha256(text.encode()).digest() for text in texts)
+    numbers = np.frombuffer(digests, dtype=np.uint32).reshape(len(texts), 8).astype(np.float64)
+    batch = hashlib.sha256("\n".join(texts).encode()).digest()[0] * 1e-9
+    return (numbers / 2**31 - 1 + batch).astype(np.float32)
+
+
+class ListSource:
+    """Texts in memory."""
+
+    def __init__(self, texts, ids=None):
+        self._texts, self._ids = texts, ids
+
+    @property
+    def has_ids(self):
+        return self._ids is not None
+
+    def rows(self):
+        return zip(self._texts, self._ids or [""] * len(self._texts), strict=True)
+
+    def n_rows(self):
+        return len(self._texts)
+
+    def described(self):
+        return {"name": "list"}
+
+
+def content(folder):
+    """All files of a folder and their bytes, but for the lock."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@contextmanager
+def in_memory():
+    """A folder that is not on a disk, where there is such a place: jobs sync every file, and disks take their time."""
+    place = Path("/dev/shm")
+    with TemporaryDirectory(prefix="twinvec-", dir=place if place.is_dir() else None) as folder:
+        yield Path(folder)

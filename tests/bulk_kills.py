@@ -1,0 +1,81 @@
+"""Kills a bulk job with SIGKILL right before one of its file operations, and lets the next go on.
+
+    python bulk_kills.py each SOURCE FOLDER     a job for every operation; each killed once there, then completed
+    python bulk_kills.py often SOURCE FOLDER    one job, killed again and again until it is complete
+
+Prints a line of JSON: how many kills there were, and for how many texts the model was asked in each job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+from pathlib import Path
+
+import pyarrow.ipc
+import pyarrow.parquet  # noqa: F401 - here, so that the children need not load it
+
+from bulk_fakes import FakeModel
+from twinvec.bulk import BulkSettings, embed_bulk
+
+WATCHED = {"open", "os.rename", "os.remove", "os.mkdir"}  # fsync and write raise no event; renames come after both
+
+
+def run_until(kill_at, source, folder, log):
+    """Run the job in a child that dies before its ``kill_at``-th operation in the folder; whether it was killed."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        assert status in (0, signal.SIGKILL), status
+        return status == signal.SIGKILL
+    n_events = 0
+
+    def watch(event, arguments):
+        nonlocal n_events
+        if event in WATCHED and str(folder) in str(arguments[0]):
+            n_events += 1
+            if n_events == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    class Logged(FakeModel):
+        def embed(self, texts):
+            with log.open("a") as file:
+                file.write(f"{len(texts)}\n")
+            return super().embed(texts)
+
+    sys.addaudithook(watch)
+    status = 1
+    try:
+        embed_bulk(str(source), folder, Logged(), settings=BulkSettings(shard_rows=2))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def embedded(log):
+    return sum(map(int, log.read_text().split())) if log.exists() else 0
+
+
+def main(mode, source, folder):
+    kills, asked = 0, []
+    if mode == "each":
+        for kill_at in range(1, 10_000):
+            target, log = folder / str(kill_at), folder / f"{kill_at}.log"
+            if not run_until(kill_at, source, target, log):
+                break
+            kills += 1
+            assert not run_until(0, source, target, log)
+            asked.append(embedded(log))
+    else:
+        rng, log = random.Random(0), folder / "log"
+        while run_until(rng.randint(10, 40), source, folder / "job", log):
+            kills += 1
+        asked.append(embedded(log))
+    print(json.dumps({"kills": kills, "asked": asked}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))

@@ -1,0 +1,95 @@
+"""A bulk job on a real Ray cluster of several node processes, one of which is killed while it works.
+
+    python bulk_ray.py SOURCE MODEL LOCAL TARGET
+
+LOCAL is a folder that the same job wrote without Ray. Prints a line of JSON with what happened.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from pathlib import Path
+
+import numpy as np
+from ray.cluster_utils import Cluster
+
+from bulk_fakes import content
+from twinvec.bulk import (
+    BulkSettings,
+    FolderModel,
+    RayWorkers,
+    embed_bulk,
+    open_bulk,
+    pairs_of_shards,
+    ray_workers,
+    search_shards,
+)
+
+MEMORY = 80 << 20
+NODE = {"num_cpus": 1, "object_store_memory": MEMORY, "node_ip_address": "127.0.0.1"}
+
+
+class Killer(logging.Handler):
+    """Kills a node once its actor is at work, and keeps what is logged of it."""
+
+    def __init__(self, cluster, nodes):
+        super().__init__()
+        self.cluster, self.nodes = cluster, {node.node_id: node for node in nodes}
+        self.crew, self.killed, self.messages = None, None, []
+
+    def emit(self, record):
+        self.messages.append(record.getMessage())
+
+    def watch(self, state):
+        if self.killed or not self.crew or not state.n_embedded:
+            return
+        for actor in self.crew._actors:
+            if actor.node in self.nodes and actor.start is None and actor.shards:
+                self.killed = actor.node
+                self.cluster.remove_node(self.nodes[actor.node], allow_graceful=False)
+                return
+
+
+def main(source, model, local, target):
+    cluster = Cluster(
+        initialize_head=True, connect=False, head_node_args={**NODE, "include_dashboard": False, "num_cpus": 1}
+    )
+    try:
+        killer = Killer(cluster, [cluster.add_node(**NODE, wait=False) for _ in range(2)])
+        cluster.wait_for_nodes(timeout=120)
+        ray_workers.logger.addHandler(killer)
+        hire = ray_workers._Crew._hire
+
+        def watched_hire(crew):
+            killer.crew = crew
+            hire(crew)
+
+        ray_workers._Crew._hire = watched_hire
+        chosen = FolderModel(model)
+        embed_bulk(
+            source,
+            target,
+            chosen,
+            settings=BulkSettings(shard_rows=100),
+            workers=RayWorkers(chosen, cluster.address),
+            watch=killer.watch,
+        )
+        queries = open_bulk(local).take([0, 7])[1]
+        here, there = (search_shards(local, queries, k=5, ray=address) for address in (None, cluster.address))
+        pairs = [pairs_of_shards(local, k=20, ray=address) for address in (None, cluster.address)]
+        told = {
+            "killed": killer.killed is not None,
+            "messages": killer.messages,
+            "same_bytes": content(Path(local)) == content(Path(target)),
+            "same_hits": bool(np.array_equal(here.ids, there.ids) and np.array_equal(here.scores, there.scores)),
+            "same_pairs": all(np.array_equal(a, b) for a, b in zip(*pairs, strict=True)),
+        }
+        print(json.dumps(told))
+    finally:
+        cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
