@@ -52,7 +52,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) torch -e '.[eval,fast,search,tables,train]' -r requirements-dev.txt
+	$(PIP) torch -e '.[eval,fast,ray,search,tables,train]' -r requirements-dev.txt
 	touch $@ $(VENV)/.core
 
 $(BENCH_VENV)/.ready: pyproject.toml constraints-bench.txt

@@ -97,7 +97,7 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def driver(source: Path, folder: Path, *, n: int, rounds: int) -> dict[str, float]:
+def driver(source: Path, folder: Path, *, n: int, rounds: int) -> dict[str, int]:
     """What one process does beside embedding, in texts a second."""
 
     def afresh() -> None:
