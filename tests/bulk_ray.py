@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import ray
 from ray.cluster_utils import Cluster
 
 from bulk_fakes import content
@@ -28,7 +29,7 @@ from twinvec.bulk import (
 )
 
 MEMORY = 80 << 20
-NODE = {"num_cpus": 1, "object_store_memory": MEMORY, "node_ip_address": "127.0.0.1"}
+NODE = {"num_cpus": 1, "object_store_memory": MEMORY}
 
 
 class Killer(logging.Handler):
@@ -45,6 +46,9 @@ class Killer(logging.Handler):
     def watch(self, state):
         if self.killed or not self.crew or not state.n_embedded:
             return
+        starting = [actor.start for actor in self.crew._actors if actor.start is not None]
+        if starting:  # so that no machine does all the work alone
+            ray.wait(starting, num_returns=len(starting), timeout=120)
         for actor in self.crew._actors:
             if actor.node in self.nodes and actor.start is None and actor.shards:
                 self.killed = actor.node
@@ -53,9 +57,7 @@ class Killer(logging.Handler):
 
 
 def main(source, model, local, target):
-    cluster = Cluster(
-        initialize_head=True, connect=False, head_node_args={**NODE, "include_dashboard": False, "num_cpus": 1}
-    )
+    cluster = Cluster(initialize_head=True, connect=False, head_node_args={**NODE, "include_dashboard": False})
     try:
         killer = Killer(cluster, [cluster.add_node(**NODE, wait=False) for _ in range(2)])
         cluster.wait_for_nodes(timeout=120)

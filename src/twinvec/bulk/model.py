@@ -6,8 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, Protocol
+from weakref import finalize
 
 from twinvec.encoder import Block, Encoder
 from twinvec.hub import find_model
@@ -120,13 +122,12 @@ class ShippedModel:
 
     def opened(self, *, threads: int) -> OpenModel:
         """Write the files to a temporary folder, and load it."""
-        place = TemporaryDirectory(prefix="twinvec-model-")
+        place = Path(mkdtemp(prefix="twinvec-model-"))
         for name, content in self.files.items():
-            path = Path(place.name, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        opened = self.model.opened(Path(place.name), threads=threads)
-        opened.place = place
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(content)
+        opened = self.model.opened(place, threads=threads)
+        finalize(opened, rmtree, place, ignore_errors=True)  # the folder goes with the model
         return opened
 
 
@@ -137,7 +138,6 @@ class _Loaded:
         self._encoder, self._model = encoder, model
         self._is_told = model.settings.get("long", "warn") != "warn"
         self.width = encoder.width
-        self.place: TemporaryDirectory[str] | None = None  # removed with the model, if it was sent here
 
     def embed(self, texts: Sequence[str]) -> Block:
         """The vectors of some texts."""
