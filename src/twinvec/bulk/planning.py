@@ -78,26 +78,38 @@ class Planner:
         unknown = np.flatnonzero(numbers < 0)
         _, first, which = np.unique(keys[unknown], return_index=True, return_inverse=True)
         by_appearance = np.sort(first)
-        given = np.empty(len(first), dtype=np.int64)
-        filled: list[NewShard] = []
-        for place, row in enumerate(unknown[by_appearance].tolist()):
-            given[place] = self._range.start + len(self._texts)
-            self._texts.append(texts[row])
-            self._keys.append(keys[row : row + 1])
-            self._n_characters += len(texts[row])
-            if self._is_full():
-                filled.append(self._closed())
-        self._lookup.add(keys[unknown[by_appearance]], given)
+        new = unknown[by_appearance]
+        given, filled = self._gather([texts[row] for row in new.tolist()], keys[new])
+        self._lookup.add(keys[new], given)
         numbers[unknown] = given[np.searchsorted(by_appearance, first)][which]
         return numbers, filled
+
+    def _gather(self, texts: list[str], keys: Keys) -> tuple[Ids, list[NewShard]]:
+        """Put new texts into shards; gives their numbers, ``(n,)``, and the shards that are full now."""
+        ends = np.cumsum([len(text) for text in texts], dtype=np.int64)  # characters up to each text
+        given: list[Ids] = []
+        filled: list[NewShard] = []
+        done = 0
+        while done < len(texts):
+            begun = ends[done - 1] if done else 0
+            n_by_characters = (
+                int(np.searchsorted(ends, begun + self._limits.characters - self._n_characters)) + 1 - done
+            )
+            n_by_rows = min(self._limits.rows, len(self._range)) - len(self._texts)
+            n = min(n_by_characters, n_by_rows, len(texts) - done)
+            first = self._range.start + len(self._texts)
+            given.append(np.arange(first, first + n))
+            self._texts += texts[done : done + n]
+            self._keys.append(keys[done : done + n])
+            done += n
+            self._n_characters += int(ends[done - 1] - begun)
+            if n in (n_by_rows, n_by_characters):
+                filled.append(self._closed())
+        return np.concatenate([np.empty(0, dtype=np.int64), *given]), filled
 
     def rest(self) -> list[NewShard]:
         """The last shard, which need not be full; none if there are no texts left."""
         return [self._closed()] if self._texts else []
-
-    def _is_full(self) -> bool:
-        n = len(self._texts)
-        return n >= min(self._limits.rows, len(self._range)) or self._n_characters >= self._limits.characters
 
     def _closed(self) -> NewShard:
         shard = NewShard(self._range.start, self._texts, np.concatenate(self._keys))
