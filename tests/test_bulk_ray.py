@@ -62,6 +62,11 @@ def test_a_cluster_that_loses_a_node_at_work_writes_the_bytes_of_one_machine(tin
     assert (told["same_bytes"], told["same_hits"], told["same_pairs"]) == (True, True, True)
 
 
+def test_an_address_without_a_cluster_is_said_at_once():
+    with pytest.raises(InputError, match=r"There is no Ray cluster at '127.0.0.1:9'.*refused"):
+        next(run_tasks(pow, [(1, 2)], ray="127.0.0.1:9"))
+
+
 def test_a_cluster_that_is_not_there_is_said(monkeypatch):
     def refuse(**_):
         raise ConnectionError("Could not find any running Ray instance.")

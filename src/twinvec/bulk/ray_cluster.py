@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -15,6 +16,7 @@ __all__ = ["connected", "last_line", "own_error", "run_tasks"]
 Result = TypeVar("Result")
 
 LOCAL = "local"  # what Ray calls a cluster that is started on this machine, for this process
+KNOCK_S = 5.0
 TASKS_AHEAD = 64  # handed to the cluster before the first is done
 
 
@@ -27,16 +29,25 @@ def connected(address: str) -> Iterator[ModuleType]:
         return
     also = {"include_dashboard": False} if address == LOCAL else {}
     try:
+        _knock(address)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **also)
-    except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
+    except (RuntimeError, ValueError, OSError) as error:  # OSError: also what a connection raises
+        reason = str(error).partition(". ")[0].rstrip(".") or type(error).__name__
         raise InputError(
-            f"There is no Ray cluster at {address!r}: {last_line(error)}",
+            f"There is no Ray cluster at {address!r}: {reason}.",
             hint="Start one with: ray start --head; its output says the address.",
         ) from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Try an address of the form host:port: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
 
 
 def own_error(error: BaseException) -> TwinvecError | None:
