@@ -13,6 +13,8 @@ import os
 import random
 import signal
 import sys
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow.ipc
@@ -20,6 +22,7 @@ import pyarrow.parquet  # noqa: F401 - here, so that the children need not load 
 
 from bulk_fakes import FakeModel
 from twinvec.bulk import BulkSettings, embed_bulk
+from twinvec.model_identity import engine_versions
 
 WATCHED = {"open", "os.rename", "os.remove", "os.mkdir"}  # fsync and write raise no event; renames come after both
 
@@ -61,6 +64,9 @@ def embedded(log):
 
 def main(mode, source, folder):
     kills, asked = 0, []
+    engine_versions()  # remembered, so that the children need not look
+    with suppress(ImportError):
+        import_module("pandas")  # pyarrow loads it where it is, at its first table
     if mode == "each":
         for kill_at in range(1, 10_000):
             target, log = folder / str(kill_at), folder / f"{kill_at}.log"

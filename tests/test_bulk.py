@@ -274,6 +274,13 @@ def test_readers_see_the_old_result_until_the_new_one_is_complete(ram):
     assert rows_of(ram)[1] == ["a", "b"]
 
 
+def test_whoever_watches_sees_rows_done_up_to_all(ram):
+    states = []
+    embed_bulk(ListSource(TEXTS), ram, FakeModel(), settings=SMALL, watch=states.append)
+    done = [state.n_done for state in states]
+    assert done == sorted(done) and done[0] == 48 and done[-1] == states[-1].total_rows == 60
+
+
 def test_a_bad_row_stops_the_job_but_keeps_what_is_done(ram):
     source = ram / "rows.jsonl"
     source.write_text("".join(f'{{"text": "row {i}"}}\n' for i in range(30)) + '{"text": 7}\n')

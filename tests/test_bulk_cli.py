@@ -126,10 +126,10 @@ def test_sizes_are_read_as_people_write_them():
 
 
 def test_a_line_of_progress_tells_the_time_left():
-    state = BulkState(n_rows=600, total_rows=1600, n_embedded=500)
+    state = BulkState(n_rows=700, total_rows=1600, n_new=600, n_embedded=500)
     line = progress_line(state, 10.0, 100, now=20.0)
-    assert line == "600 of about 1,600 rows read, 500 texts embedded, 50 rows a second, about 20 s left."
-    assert "left" not in progress_line(BulkState(600, None, 500), 10.0, 100, now=20.0)
+    assert line == "600 of about 1,600 rows done, 500 texts embedded, 50 rows a second, about 20 s left."
+    assert "left" not in progress_line(BulkState(700, None, 600, 500), 10.0, 100, now=20.0)
 
 
 def test_the_pages_of_scale_are_in_step_with_the_measurements():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -27,8 +28,13 @@ def model_digest(folder: Path) -> str:
 
 def engine_versions() -> dict[str, str]:
     """Versions of all that computes a vector."""
-    found = {}
+    return dict(_versions())
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = []
     for package in ENGINE_PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            found.append((package, version(package)))
+    return tuple(found)

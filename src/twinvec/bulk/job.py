@@ -148,7 +148,7 @@ def _planned(
         numbers, filled = planner.take(block.texts)
         rows.add(numbers, block.ids)
         marks.add(numbers)
-        told.read(len(block.texts))
+        told.read(len(block.texts), n_new=planner.n_new)
         yield from filled
     yield from planner.rest()
 
@@ -159,11 +159,12 @@ class _Told:
     def __init__(self, source: Source, watch: Watch | None) -> None:
         self.source, self._watch = source, watch
         self._total = source.n_rows() if watch else None
-        self.n_rows = self.n_embedded = 0
+        self.n_rows = self.n_embedded = self._n_new = 0
 
-    def read(self, n: int) -> None:
-        """So many rows more were read."""
+    def read(self, n: int, *, n_new: int) -> None:
+        """So many rows more were read; among all so far are so many new texts."""
         self.n_rows += n
+        self._n_new = n_new
         self._tell()
 
     def embedded(self, n: int) -> None:
@@ -173,4 +174,4 @@ class _Told:
 
     def _tell(self) -> None:
         if self._watch:
-            self._watch(BulkState(self.n_rows, self._total, self.n_embedded))
+            self._watch(BulkState(self.n_rows, self._total, self._n_new, self.n_embedded))

@@ -64,6 +64,7 @@ class Planner:
         self._keys: list[Keys] = []
         self._n_characters = 0
         self._digest = hashlib.sha256()
+        self.n_new = 0  # texts that were not known, so far
 
     @property
     def source_sha256(self) -> str:
@@ -81,6 +82,7 @@ class Planner:
         new = unknown[by_appearance]
         given, filled = self._gather([texts[row] for row in new.tolist()], keys[new])
         self._lookup.add(keys[new], given)
+        self.n_new += len(new)
         numbers[unknown] = given[np.searchsorted(by_appearance, first)][which]
         return numbers, filled
 

@@ -33,11 +33,17 @@ class BulkSettings:
 
 @dataclass(frozen=True, slots=True)
 class BulkState:
-    """How far a job is: rows read of ``total_rows`` (None: not known), and texts embedded and on the disk."""
+    """How far a job is: rows read of ``total_rows`` (None: not known), new texts in them, and texts stored by now."""
 
     n_rows: int
     total_rows: int | None
+    n_new: int
     n_embedded: int
+
+    @property
+    def n_done(self) -> int:
+        """Rows that are read and not waiting for their text to be embedded."""
+        return self.n_rows - (self.n_new - self.n_embedded)
 
 
 @dataclass(frozen=True, slots=True)

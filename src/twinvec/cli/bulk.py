@@ -151,27 +151,27 @@ class _Screen:
             return
         now = time.monotonic()
         if self._first is None and state.n_embedded:
-            self._first = now, state.n_rows
+            self._first = now, state.n_done
         if now - self._told_s >= TELL_EVERY_S:
             self._told_s = now
-            say(progress_line(state, *(self._first or (now, state.n_rows)), now=now))
+            say(progress_line(state, *(self._first or (now, state.n_done)), now=now))
 
     def _advance(self, state: BulkState) -> None:
         from twinvec.progress import Progress
 
         if self._bar is None:
             self._bar = Progress(state.total_rows, "rows", shown=True)
-        self._bar.advance(state.n_rows - self._n_shown)
-        self._n_shown = state.n_rows
+        self._bar.advance(state.n_done - self._n_shown)
+        self._n_shown = state.n_done
 
 
 def progress_line(state: BulkState, since_s: float, since_rows: int, *, now: float) -> str:
     """How far a job is, how fast, and how long it still takes, going by the rows since its first shard."""
-    rate = (state.n_rows - since_rows) / max(now - since_s, 1e-9)
+    rate = (state.n_done - since_rows) / max(now - since_s, 1e-9)
     whole = "" if state.total_rows is None else f" of about {state.total_rows:,}"
-    line = f"{state.n_rows:,}{whole} rows read, {state.n_embedded:,} texts embedded"
+    line = f"{state.n_done:,}{whole} rows done, {state.n_embedded:,} texts embedded"
     if rate > 0:
         line += f", {rate:,.0f} rows a second"
         if state.total_rows is not None:
-            line += f", about {show_seconds(max(state.total_rows - state.n_rows, 0) / rate)} left"
+            line += f", about {show_seconds(max(state.total_rows - state.n_done, 0) / rate)} left"
     return f"{line}."
