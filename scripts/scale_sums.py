@@ -30,13 +30,13 @@ UNMEASURED = "*Not measured yet: `python benchmarks/bulk.py`, then `make docs`.*
 def show_time(seconds: float) -> str:
     """A time in the unit that people would use.
 
-    >>> show_time(0.2), show_time(90), show_time(5400), show_time(200000)
-    ('0.2 s', '90 s', '90 min', '2.3 days')
+    >>> show_time(0.2), show_time(90), show_time(5400), show_time(200000), show_time(1e10)
+    ('0.2 s', '90 s', '90 min', '2.3 days', '317 years')
     """
-    for unit, size, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48)):
+    for unit, size, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48), ("days", 86400, 730)):
         if seconds < most * size:
             return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 86400:.2g} days" if seconds < 864000 else f"{seconds / 86400:.0f} days"
+    return f"{seconds / (365.25 * 86400):,.0f} years"
 
 
 def show_bytes(size: float) -> str:
