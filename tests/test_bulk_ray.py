@@ -64,7 +64,7 @@ def test_a_cluster_that_loses_a_node_at_work_writes_the_bytes_of_one_machine(tin
 
 def test_an_address_without_a_cluster_is_said_at_once():
     with pytest.raises(InputError, match=r"There is no Ray cluster at '127.0.0.1:9'.*refused"):
-        next(run_tasks(pow, [(1, 2)], ray="127.0.0.1:9"))
+        next(run_tasks(pow, 1, [(2,)], ray="127.0.0.1:9"))
 
 
 def test_a_cluster_that_is_not_there_is_said(monkeypatch):
@@ -73,4 +73,4 @@ def test_a_cluster_that_is_not_there_is_said(monkeypatch):
 
     monkeypatch.setattr(ray, "init", refuse)
     with pytest.raises(InputError, match=r"There is no Ray cluster at 'auto'.*ray start --head"):
-        next(run_tasks(pow, [(1, 2)], ray="auto"))
+        next(run_tasks(pow, 1, [(2,)], ray="auto"))

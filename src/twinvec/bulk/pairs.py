@@ -57,9 +57,9 @@ def pairs_of_shards(
         for i, left in enumerate(blocks):
             for right in blocks[i:]:
                 bar = float(best.scores[-1]) if len(best.scores) == k else floor  # as it stands when the task starts
-                yield left, None if right is left else right, k, bar
+                yield left, None if right is left else right, bar
 
-    for found in run_tasks(_block_pairs, tasks(), ray=ray):
+    for found in run_tasks(_block_pairs, k, tasks(), ray=ray):
         best = merge_pairs(best, found, k)
     reached = best.scores >= np.float32(floor)
     return Pairs(best.left[reached], best.right[reached], best.scores[reached])
@@ -88,7 +88,7 @@ def _blocks(bulk: Bulk) -> Iterator[list[ShardPart]]:
         yield block
 
 
-def _block_pairs(left: Sequence[ShardPart], right: Sequence[ShardPart] | None, k: int, bar: float) -> Pairs:
+def _block_pairs(k: int, left: Sequence[ShardPart], right: Sequence[ShardPart] | None, bar: float) -> Pairs:
     """The best pairs between two blocks, or within one."""
     one = _loaded(left)
     other = one if right is None else _loaded(right)

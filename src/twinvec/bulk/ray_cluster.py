@@ -57,24 +57,25 @@ def own_error(error: BaseException) -> TwinvecError | None:
 
 
 def run_tasks(
-    function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]], *, ray: str | None = None
+    function: Callable[..., Result], shared: object, arguments: Iterable[tuple[Any, ...]], *, ray: str | None = None
 ) -> Iterator[Result]:
-    """The function's result for each of the arguments: here and in order, or in any order from a Ray cluster.
+    """``function(shared, *each)`` for each of the arguments: here and in order, or in any order from a Ray cluster.
 
-    ``ray`` is the cluster's address. A task whose machine dies is run again on another.
+    ``ray`` is the cluster's address. What is shared goes to each machine once. A task whose machine dies is run again
+    on another.
 
-    >>> list(run_tasks(pow, [(2, 3), (3, 2)]))
-    [8, 9]
+    >>> list(run_tasks(pow, 2, [(3,), (5,)]))
+    [8, 32]
     """
     if ray is None:
-        yield from (function(*each) for each in arguments)
+        yield from (function(shared, *each) for each in arguments)
         return
     with connected(ray) as package:
-        yield from _run_remotely(package, function, arguments)
+        yield from _run_remotely(package, function, package.put(shared), arguments)
 
 
 def _run_remotely(
-    ray: ModuleType, function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]]
+    ray: ModuleType, function: Callable[..., Result], shared: object, arguments: Iterable[tuple[Any, ...]]
 ) -> Iterator[Result]:
     task = ray.remote(function).options(num_cpus=1, max_retries=-1)
     todo = iter(arguments)
@@ -82,7 +83,7 @@ def _run_remotely(
     try:
         while True:
             while len(pending) < TASKS_AHEAD and (each := next(todo, None)) is not None:
-                pending.append(task.remote(*each))
+                pending.append(task.remote(shared, *each))
             if not pending:
                 return
             done, pending = ray.wait(pending, num_returns=1)

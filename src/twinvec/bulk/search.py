@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,14 @@ from twinvec.types import Array, Vectors
 __all__ = ["check_searchable", "merge_hits", "search_shards", "shard_vectors"]
 
 SEARCHABLE = "float32", "int8"
+
+
+class _Question(NamedTuple):
+    """What is asked of every shard; queries are ``(n, width)``."""
+
+    queries: Vectors
+    k: int
+    similarity: str
 
 
 def search_shards(
@@ -47,11 +56,11 @@ def search_shards(
         search(asked, asked[:1], k=1, similarity=similarity)  # a wrong measure or query shows here, before any task
     used = bulk.used()
     tasks = (
-        (bulk.path(place), shard.start, asked, k, similarity, None if used is None else used.seen(shard.numbers))
+        (bulk.path(place), shard.start, None if used is None else used.seen(shard.numbers))
         for place, shard in enumerate(bulk.result.shards)
     )
     best = _no_hits(len(asked))
-    for hits in run_tasks(_hits, tasks, ray=ray):
+    for hits in run_tasks(_hits, _Question(asked, k, similarity), tasks, ray=ray):
         best = merge_hits(best, hits, k)
     return best
 
@@ -85,7 +94,8 @@ def shard_vectors(path: Path) -> Vectors:
     return vectors.astype(np.float32, copy=False)
 
 
-def _hits(path: Path, start: int, queries: Vectors, k: int, similarity: str, used: Array | None) -> Hits:
+def _hits(question: _Question, path: Path, start: int, used: Array | None) -> Hits:
+    queries, k, similarity = question
     vectors = shard_vectors(path)
     numbers = np.arange(start, start + len(vectors))
     if used is not None:
