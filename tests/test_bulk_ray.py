@@ -45,8 +45,9 @@ def test_a_cluster_that_loses_a_node_at_work_writes_the_bytes_of_one_machine(tin
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
             "RAY_TMPDIR": ray_folder,
+            "TMPDIR": ray_folder,
             "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_raylet_start_wait_time_s": "300",
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # it then listens on 127.0.0.1 only, here too
         }
         done = subprocess.run(
             [sys.executable, str(script), str(source), str(tiny_bert), str(folder / "local"), str(folder / "ray")],
@@ -60,6 +61,7 @@ def test_a_cluster_that_loses_a_node_at_work_writes_the_bytes_of_one_machine(tin
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["killed"] and any("others do its" in message for message in told["messages"])
     assert (told["same_bytes"], told["same_hits"], told["same_pairs"]) == (True, True, True)
+    assert not list(Path(ray_folder).glob("twinvec-*"))  # no copy of the model stays on a machine
 
 
 def test_an_address_without_a_cluster_is_said_at_once():

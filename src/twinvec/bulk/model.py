@@ -6,10 +6,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
-from weakref import finalize
 
 from twinvec.encoder import Block, Encoder
 from twinvec.hub import find_model
@@ -121,14 +119,13 @@ class ShippedModel:
     files: Mapping[str, bytes] = field(repr=False)
 
     def opened(self, *, threads: int) -> OpenModel:
-        """Write the files to a temporary folder, and load it."""
-        place = Path(mkdtemp(prefix="twinvec-model-"))
-        for name, content in self.files.items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(content)
-        opened = self.model.opened(place, threads=threads)
-        finalize(opened, rmtree, place, ignore_errors=True)  # the folder goes with the model
-        return opened
+        """Write the files to a temporary folder, and load it; then the folder goes, as workers end without notice."""
+        with TemporaryDirectory(prefix="twinvec-model-", ignore_cleanup_errors=True) as folder:
+            for name, content in self.files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            return self.model.opened(Path(folder), threads=threads)
 
 
 class _Loaded:

@@ -157,7 +157,8 @@ class _Crew:
     def _dismiss(self, actor: _Actor, error: Exception) -> None:
         if actor not in self._actors:
             return  # another of its shards has told us
-        logger.warning("A worker was lost (%s); others do its %d shards.", type(error).__name__, len(actor.shards))
+        rest = f"; others do its {len(actor.shards)} shards" if actor.shards else ""
+        logger.warning("A worker was lost (%s)%s.", type(error).__name__, rest)
         self._last_error = last_line(error)
         self._actors.remove(actor)
         self._returned.extend(actor.shards.values())
