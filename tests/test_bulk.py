@@ -188,6 +188,22 @@ def test_a_reader_notices_a_damaged_vector(ram):
         rows_of(ram)
 
 
+def test_a_damaged_byte_of_the_rows_never_gives_other_rows(ram):
+    ids = [f"id {i}" for i in range(60)]
+    embed_bulk(ListSource(TEXTS, ids), ram, FakeModel(), settings=SMALL)
+    whole, (rows,) = content(ram), ram.glob("rows-*")
+    data, n_said = rows.read_bytes(), 0
+    for place in range(len(data)):
+        rows.write_bytes(data[:place] + bytes([data[place] ^ 64]) + data[place + 1 :])
+        try:
+            assert rows_of(ram, 100)[:2] == (ids, TEXTS), place  # some bytes decide nothing
+        except InputError:
+            n_said += 1
+    assert n_said > len(data) / 2
+    embed_bulk(ListSource(TEXTS, ids), ram, FakeModel())
+    assert content(ram) == whole
+
+
 @pytest.mark.parametrize(
     ("model", "chosen", "said"),
     [

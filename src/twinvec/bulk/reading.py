@@ -45,7 +45,7 @@ class Bulk:
     def rows(self, rows_per_batch: int = 8192) -> Iterator[BulkBatch]:
         """All rows in the order of the source."""
         n_before = 0
-        for numbers, ids in read_rows(self.folder / self.result.rows_file.name, rows_per_batch):
+        for numbers, ids in self._numbers(rows_per_batch):
             texts, vectors = self.take(numbers)
             places = np.arange(n_before, n_before + len(numbers))
             yield BulkBatch(places if ids is None else ids, texts, vectors)
@@ -65,13 +65,16 @@ class Bulk:
         if not self.result.unused:
             return None
         marks = Marks(max(shard.numbers.stop for shard in self.result.shards))
-        for numbers, _ in read_rows(self.folder / self.result.rows_file.name, 1 << 16):
+        for numbers, _ in self._numbers(1 << 16):
             marks.add(numbers)
         return marks
 
     def path(self, place: int) -> Path:
         """The file of a shard."""
         return self.folder / SHARDS / self.result.shards[place].name
+
+    def _numbers(self, rows_per_batch: int) -> Iterator[tuple[Ids, list[str] | None]]:
+        return read_rows(self.folder / self.result.rows_file.name, self.result.rows, rows_per_batch)
 
     def _by_shard(self, wanted: Ids) -> Iterator[tuple[int, slice]]:
         """The places of the shards that hold some numbers in rising order, and which of the numbers each holds."""

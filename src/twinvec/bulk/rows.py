@@ -40,12 +40,8 @@ class RowsWriter:
     """Gathers rows; ``finish`` gives the file its name. A block that is left before that leaves nothing behind."""
 
     def __init__(self, folder: Path, *, has_ids: bool) -> None:
-        arrow = pyarrow()
         self._folder, self._has_ids = folder, has_ids
-        fields = [arrow.field("number", arrow.int64(), nullable=False)]
-        if has_ids:
-            fields.append(arrow.field("id", arrow.string(), nullable=False))
-        self._schema = arrow.schema(fields)
+        self._schema = _schema(has_ids=has_ids)
         self._numbers: list[Ids] = []
         self._ids: list[str] = []
         self._n_waiting = 0
@@ -53,7 +49,9 @@ class RowsWriter:
             self._file: IO[bytes] = (folder / PARTIAL).open("wb")
         except OSError as error:
             raise self._refused(error) from error
-        self._writer: Any = pyarrow(".parquet").ParquetWriter(self._file, self._schema, compression="zstd")
+        self._writer: Any = pyarrow(".parquet").ParquetWriter(
+            self._file, self._schema, compression="zstd", write_page_checksum=True
+        )
 
     def __enter__(self) -> RowsWriter:
         return self
@@ -110,19 +108,35 @@ class RowsWriter:
         )
 
 
-def read_rows(path: Path, rows_per_batch: int) -> Iterator[tuple[Ids, list[str] | None]]:
-    """Numbers ``(n,)`` and ids of the rows, batch by batch; None where rows have no ids."""
+def read_rows(path: Path, n: int, rows_per_batch: int) -> Iterator[tuple[Ids, list[str] | None]]:
+    """Numbers ``(m,)`` and ids of the ``n`` rows, batch by batch; None where rows have no ids."""
     arrow, parquet = pyarrow(), pyarrow(".parquet")
     if not path.is_file():
         raise InputError(
             f"The rows in {path} are gone.", hint="If another run was completed meanwhile, open the folder again."
         )
+    n_read = 0
     try:
-        with parquet.ParquetFile(path, memory_map=True) as file:
+        with parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             has_ids = "id" in file.schema_arrow.names
+            if not file.schema_arrow.equals(_schema(has_ids=has_ids)):
+                raise _damaged(path, f"it has the columns {', '.join(file.schema_arrow.names)}")
             for batch in file.iter_batches(batch_size=rows_per_batch, use_threads=False):
+                n_read += len(batch)
                 yield batch.column("number").to_numpy(), batch.column("id").to_pylist() if has_ids else None
-    except (arrow.ArrowException, OSError) as error:
-        raise InputError(
-            f"The rows in {path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.", hint="Run the job again."
-        ) from error
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _damaged(path, str(error).splitlines()[0].rstrip(".")) from error
+    if n_read != n:
+        raise _damaged(path, f"there are {n_read:,} of {n:,}")
+
+
+def _schema(*, has_ids: bool) -> Any:  # noqa: ANN401 - pyarrow's
+    arrow = pyarrow()
+    fields = [arrow.field("number", arrow.int64(), nullable=False)]
+    if has_ids:
+        fields.append(arrow.field("id", arrow.string(), nullable=False))
+    return arrow.schema(fields)
+
+
+def _damaged(path: Path, reason: str) -> InputError:
+    return InputError(f"The rows in {path} cannot be read: {reason}.", hint="Run the job again: they are redone.")

@@ -119,7 +119,7 @@ def _say_report(report: BulkReport, output: str, seconds: float) -> None:
         f"{report.n_embedded:,} embedded in {show_seconds(seconds)}."
     )
     if report.n_damaged:
-        say(f"{report.n_damaged:,} damaged shards were found and redone.")
+        say(f"Damaged shards that were found and redone: {report.n_damaged:,}.")
     if report.n_unused:
         say(f"{report.n_unused:,} texts of earlier runs are in no row any more; they are kept, and not searched.")
     if report.n_cut:
