@@ -75,9 +75,9 @@ def rates(result: dict[str, Any]) -> str:
     header = [f"{result['n_texts']:,} texts", "encoder alone, a second", "whole job, a second", "share", "bytes a text"]
     driver = result["driver"]
     also = (
-        f"Without a model, reading, looking up and writing go at {driver['no_model']:,} texts a second; a second run "
-        f"over unchanged rows at {driver['again']:,}; `read_bulk` at {driver['read']:,}. The most memory held was "
-        f"{result['peak_mb']} MB, all models together."
+        f"Without a model, reading, looking up and writing {result['n_driver_texts']:,} texts go at "
+        f"{driver['no_model']:,} texts a second; a second run over unchanged rows at {driver['again']:,}; "
+        f"`read_bulk` at {driver['read']:,}. The most memory held was {result['peak_mb']} MB, all models together."
     )
     return f"{table(header, rows)}\n\n{also}\n\n{where(result)}"
 

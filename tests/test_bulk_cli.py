@@ -144,7 +144,15 @@ def test_the_sums_add_machines_up_to_what_one_driver_feeds(monkeypatch):
     row = {"name": "m", "encoder_per_second": 110.0, "bulk_per_second": 100.0, "share": 0.9, "bytes_per_text": 1600.0}
     driver = {"no_model": 5000, "again": 9000, "read": 9000, "compared": 10**8, "pairs": 10**9}
     machine = {"processor": "p", "cores": 2, "abilities": []}
-    result = {"n_texts": 9, "rows": [row], "driver": driver, "peak_mb": 1, "machine": machine, "commit": "c"}
+    result = {
+        "n_texts": 9,
+        "n_driver_texts": 9,
+        "rows": [row],
+        "driver": driver,
+        "peak_mb": 1,
+        "machine": machine,
+        "commit": "c",
+    }
     page = sums["rendered"]("<!-- sums: machines -->\n<!-- end -->\n<!-- sums: scans -->\n<!-- end -->", result)
     assert "| m, 1 billion texts | 116 days | 12 days | 2.3 days | 1.6 TB | 50 |" in page
     assert "| 100 queries, 40 million texts | 40 s | 4 s | 0.4 s |" in page
