@@ -79,6 +79,16 @@ def test_numbers_lead_to_texts(bulk):
     assert open_bulk(bulk).take(hits.ids[0])[0] == ["42"]
 
 
+def test_shards_load_into_a_lance_table_as_they_are(bulk, tmp_path):
+    lancedb = pytest.importorskip("lancedb")
+    from pyarrow import dataset
+
+    shards = dataset.dataset(bulk / "texts", format="ipc" if list(bulk.glob("texts/*.arrow")) else "parquet")
+    table = lancedb.connect(tmp_path).create_table("texts", shards.to_batches(), schema=shards.schema)
+    assert table.count_rows() == N
+    assert table.search(VECTORS[42]).limit(1).to_list()[0]["text"] == "42"
+
+
 def test_int8_vectors_are_searched_and_binary_ones_refused():
     with in_memory() as folder:
         for output in ("int8", "binary"):
