@@ -27,7 +27,7 @@ LEVELS = [
     ("static",),
     ("loading",),
     ("search", "train"),
-    ("cluster", "bulk"),
+    ("cluster", "bulk", "collection"),
     ("evaluate",),
     ("lab",),
     ("report",),
@@ -48,9 +48,9 @@ def test_every_public_name_is_there_documented_and_in_the_reference():
 
 def test_importing_and_encoding_load_neither_torch_nor_transformers(tiny_bert):
     code = (
-        "import sys, twinvec, twinvec.cli, twinvec.search, twinvec.inspection\n"
+        "import sys, twinvec, twinvec.cli, twinvec.search, twinvec.collection, twinvec.inspection\n"
         "twinvec.load(sys.argv[1]).encode('the cat')\n"
-        "print([name for name in ('torch', 'transformers', 'openvino', 'pyarrow') if name in sys.modules])"
+        "print([name for name in ('torch', 'transformers', 'openvino', 'pyarrow', 'lancedb') if name in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code, str(tiny_bert)], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

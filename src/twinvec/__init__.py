@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from twinvec.collection import Collection
     from twinvec.encoder import Encoder, Lengths
     from twinvec.errors import TwinvecError
     from twinvec.explanation import Explanation, PairExplanation
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from twinvec.wk import WKSettings
 
 __all__ = [
+    "Collection",
     "Encoder",
     "Explanation",
     "Lengths",
@@ -33,6 +35,7 @@ __all__ = [
 
 # Where each public name lives. They are imported at first use: `twinvec --help` need not wait for onnxruntime.
 _PLACES = {
+    "Collection": "collection",
     "Encoder": "encoder",
     "Explanation": "explanation",
     "Lengths": "encoder",

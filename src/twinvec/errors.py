@@ -9,6 +9,7 @@ TwinvecError                      catches them all
 ├── ModelNotFoundError LookupError no such folder, and no such model in the cache or on the hub
 ├── TextTooLongError  ValueError  a text beyond the model's limit, with ``long="error"``
 ├── TrainingError     RuntimeError a run that cannot go on, or a checkpoint that is not this run's
+├── CollectionError   RuntimeError a collection that is damaged, busy, full, or of another model
 ├── DeviceError       RuntimeError a device, precision or runtime that this machine does not have
 └── MissingExtraError ImportError  an optional package is not installed
 """
@@ -19,6 +20,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
+    "CollectionError",
     "DeviceError",
     "InputError",
     "MissingExtraError",
@@ -92,6 +94,10 @@ class TextTooLongError(TwinvecError, ValueError):
 
 class TrainingError(TwinvecError, RuntimeError):
     """A training run cannot go on, or a checkpoint belongs to another run."""
+
+
+class CollectionError(TwinvecError, RuntimeError):
+    """A collection cannot be read or written: it is damaged, another process has it, or it is of another model."""
 
 
 class DeviceError(TwinvecError, RuntimeError):

@@ -60,8 +60,7 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     Refuses a target that holds anything already, unless it is to be replaced: then the old one goes when the new one
     is whole.
     """
-    if is_taken(target) and not replace:
-        raise InputError(f"{target} exists already.", hint="Choose another name, or remove it first.")
+    _check_free(target, replace=replace)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
     partial.chmod(0o755)  # mkdtemp's own is for one user alone
@@ -73,22 +72,33 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
                 file.chmod(0o644)  # safetensors' own is for one user alone, too
                 with file.open("rb") as handle:
                     os.fsync(handle.fileno())
-        _swap(partial, target, old)
+        _check_free(target, replace=replace)  # another process may have been quicker
+        _swap(partial, target, old if replace else None)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _swap(new: Path, target: Path, old: Path) -> None:
-    """Give ``new`` the name ``target``; what has it now goes by ``old`` until that is done, and is then removed."""
+def _check_free(target: Path, *, replace: bool) -> None:
+    if is_taken(target) and not replace:
+        raise InputError(f"{target} exists already.", hint="Choose another name, or remove it first.")
+
+
+def _swap(new: Path, target: Path, old: Path | None) -> None:
+    """Give ``new`` the name ``target``; what has it now goes by ``old`` until that is done, and is then removed.
+
+    Without ``old`` it is an empty folder at most, and stays if it has been filled since.
+    """
     if target.exists():
-        target.rename(old)
+        target.rmdir() if old is None else target.rename(old)
     try:
         new.rename(target)
     except BaseException:
-        if old.exists():
+        if old is not None and old.exists():
             old.rename(target)
         raise
     sync_folder(target.parent)
+    if old is None:
+        return
     if old.is_dir():
         shutil.rmtree(old, ignore_errors=True)
     else:

@@ -17,9 +17,11 @@ from twinvec.cli.embed import embed
 from twinvec.cli.evaluate import evaluate
 from twinvec.cli.explain import explain
 from twinvec.cli.group import CleanErrors, show_version
+from twinvec.cli.index import index
 from twinvec.cli.inspect import inspect
 from twinvec.cli.layers import layers
 from twinvec.cli.pairs import pairs
+from twinvec.cli.search import search
 from twinvec.cli.similarity import similarity
 from twinvec.cli.sweep import sweep
 from twinvec.cli.train import train
@@ -49,6 +51,8 @@ COMMANDS = (
     similarity,
     explain,
     pairs,
+    search,
+    index,
     dedup,
     cluster,
     inspect,

@@ -1,0 +1,216 @@
+"""Kill a writer of a collection again and again, and look whether anything is lost, there twice, or half there.
+
+    python benchmarks/kill_collection.py [--kills 20] [--seed 0]
+
+A process adds, replaces and removes batches of texts, rebuilds the indexes, and now and then embeds all texts again by
+another model; before and after each step it says so. At a random moment it is killed (SIGKILL). What it has said to be
+done must then be in the collection, the step in flight must be there as a whole or not at all, every vector must be
+that of its text, and a new writer must be able to go on. A reader looks all the while: it must see whole batches only.
+The model is a fake that needs no weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+from common import write_result
+
+from twinvec.collection import Collection, Embedder, ModelRecord
+from twinvec.errors import TwinvecError
+from twinvec.types import Vectors
+from twinvec.vectors import unit_rows
+
+WIDTH, BATCH = 8, 7
+LONGEST_S = 2.0  # a writer lives so long at most, after it has opened the collection
+State = dict[str, tuple[str, int]]  # id -> text, batch
+
+
+def embedder(name: str) -> Embedder:
+    """A model by whose name its vectors differ."""
+
+    def embed(texts: list[str]) -> Vectors:
+        return np.array([np.random.default_rng([*f"{name} {text}".encode()]).normal(size=WIDTH) for text in texts])
+
+    return Embedder(ModelRecord(name, f"{name:0<32}", WIDTH), embed, embed)
+
+
+def steps(first: int) -> Iterator[tuple[str, int]]:
+    """What a writer does, from batch ``first`` on."""
+    for number in range(first, sys.maxsize):
+        yield "add", number
+        if number % 3 == 0:
+            yield "replace", number - 1
+        if number % 4 == 0:
+            yield "remove", number - 3
+        if number % 10 == 9:
+            yield "rebuild", number
+        if number % 15 == 14:
+            yield "embed", number
+
+
+def batch_of(step: str, number: int) -> State:
+    """The rows of a batch as a step leaves it."""
+    return {f"{number}-{place}": (f"{step} {number} {place}", number) for place in range(BATCH)}
+
+
+def after(state: State, step: str, number: int) -> State:
+    """The rows after a step."""
+    if step == "remove":
+        return {name: row for name, row in state.items() if row[1] != number}
+    return state | batch_of(step, number) if step in ("add", "replace") else state
+
+
+def do(collection: Collection, step: str, number: int) -> None:
+    """Do a step."""
+    if step == "remove":
+        collection.delete(where=f"batch = {number}")
+    elif step == "rebuild":
+        collection.reindex()
+    elif step == "embed":
+        collection.reindex(embedder("B" if collection.model.name == "A" else "A"))
+    else:
+        rows = batch_of(step, number)
+        write = collection.add if step == "add" else collection.upsert
+        write([text for text, _ in rows.values()], list(rows), [{"batch": number}] * BATCH)
+
+
+def write(folder: str, first: int) -> None:
+    """Be the process that is killed."""
+    collection = Collection.open(folder)
+    collection = Collection.open(folder, model=embedder(collection.model.name))
+    print("ready", flush=True)
+    for step, number in steps(first):
+        print("try", step, number, flush=True)
+        do(collection, step, number)
+        print("done", step, number, flush=True)
+
+
+def read_state(folder: Path) -> State:
+    """All rows; every id must be there once, with the vector of its text, and every batch must be whole."""
+    collection = Collection.open(folder)
+    table = collection._table()  # rows and model of one version
+    name = collection._header(table).model.name
+    found = table.search().select(["id", "text", "batch", "vector"]).to_list() if "batch" in table.schema.names else []
+    state = {row["id"]: (row["text"], row["batch"]) for row in found}
+    assert len(state) == len(found), f"{len(found) - len(state)} ids are there twice"
+    vectors = np.array([row["vector"] for row in found], dtype=np.float32).reshape(-1, WIDTH)
+    expected = unit_rows(np.asarray(embedder(name).documents([row["text"] for row in found])).reshape(-1, WIDTH))
+    assert np.allclose(vectors, expected, atol=1e-6), "a vector is not that of its text"
+    for number, size in Counter(batch for _, batch in state.values()).items():
+        assert size == BATCH, f"batch {number} has {size} of {BATCH} rows"
+        kinds = {text.split()[0] for text, batch in state.values() if batch == number}
+        assert len(kinds) == 1, f"batch {number} is half replaced"
+    return state
+
+
+class Reader(Thread):
+    """Reads all the time; keeps what it saw that should not be."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(daemon=True)
+        self.folder, self.n_reads = folder, 0
+        self.faults: list[str] = []
+        self.stop = Event()
+
+    def run(self) -> None:
+        while not self.stop.is_set():
+            try:
+                read_state(self.folder)
+            except (AssertionError, TwinvecError) as error:
+                self.faults.append(str(error))
+            self.n_reads += 1
+            time.sleep(0.01)
+
+
+def kill_one(folder: Path, first: int, seconds: float) -> list[tuple[str, str, int]]:
+    """Let a writer go on from batch ``first``, kill it after some time, and return what it said."""
+    command = [sys.executable, __file__, "--write", str(folder), "--first", str(first)]
+    writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "ready\n", "the writer could not open the collection"
+    time.sleep(seconds)
+    writer.kill()
+    said = [line.split() for line in writer.stdout if line.endswith("\n")]
+    writer.wait()
+    assert writer.returncode == -9, f"the writer ended by itself, with code {writer.returncode}"
+    return [(what, step, int(number)) for what, step, number in said]
+
+
+def main() -> int:
+    """Kill, look, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, help="where the collection is made (default: a temporary folder)")
+    parser.add_argument("--no-result", action="store_true", help="write no result file")
+    parser.add_argument("--write", metavar="FOLDER", help=argparse.SUPPRESS)
+    parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.write:
+        write(options.write, options.first)
+    with tempfile.TemporaryDirectory() as place:
+        result = run(options.folder or Path(place) / "collection", options.kills, options.seed)
+    counts = ", ".join(f"{count} {step}" for step, count in result["steps_done"].items())
+    print(
+        f"{result['kills']} kills, {result['in_flight']} of them within a step ({result['in_flight_done']} took effect)"
+    )
+    print(f"steps acknowledged: {counts or 'none'}; {result['n_texts']} texts at the end; {result['reads']} reads")
+    print(f"lost: {result['lost']}; half-written states seen: {len(result['faults'])}")
+    for fault in result["faults"][:5]:
+        print(f"  {fault}", file=sys.stderr)
+    if not options.no_result:
+        write_result("kill_collection", result)
+    return int(bool(result["lost"] or result["faults"]))
+
+
+def run(folder: Path, kills: int, seed: int) -> dict[str, Any]:
+    """Kill so many writers, and count."""
+    rng = random.Random(seed)
+    Collection.create(folder, model=embedder("A"))
+    state: State = {}
+    done: Counter[str] = Counter()
+    first = lost = in_flight = in_flight_done = 0
+    reader = Reader(folder)
+    reader.start()
+    for _ in range(kills):
+        said = kill_one(folder, first, rng.uniform(0, LONGEST_S))
+        for what, step, number in said:
+            if what == "done":
+                state = after(state, step, number)
+                done[step] += 1
+        found = read_state(folder)
+        if said and said[-1][0] == "try":
+            in_flight += 1
+            possible = after(state, *said[-1][1:])
+            if possible != state and found == possible:
+                in_flight_done += 1
+                state = possible
+        lost += found != state
+        state, first = found, max((number for _, _, number in said), default=first - 1) + 1
+    reader.stop.set()
+    reader.join()
+    return {
+        "kills": kills,
+        "in_flight": in_flight,
+        "in_flight_done": in_flight_done,
+        "steps_done": dict(sorted(done.items())),
+        "n_texts": len(state),
+        "reads": reader.n_reads,
+        "lost": lost,
+        "faults": reader.faults,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

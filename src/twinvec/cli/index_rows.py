@@ -1,0 +1,171 @@
+"""The rows of a file for a collection: which columns are text, id and metadata, and batches of checked rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from twinvec.cli.options import FORMATS, gathered
+
+if TYPE_CHECKING:
+    from twinvec.collection import Collection, Written
+    from twinvec.tables import Row
+
+__all__ = ["Batch", "FileRows", "RowChoice", "row_options"]
+
+USUAL_ID = "id"
+
+
+@dataclass(frozen=True, slots=True)
+class RowChoice:
+    """Which columns of a file mean what."""
+
+    file: str
+    column: str | None
+    id_column: str | None
+    metadata: tuple[str, ...]
+    no_metadata: bool
+    number: tuple[str, ...]
+    format: str | None
+
+    def __post_init__(self) -> None:
+        if self.metadata and self.no_metadata:
+            raise click.UsageError("Give --metadata or --no-metadata, not both.")
+
+
+row_options = gathered(
+    {
+        "file": click.argument("file", metavar="FILE"),
+        "column": click.option(
+            "--text-column",
+            "--column",
+            "column",
+            help="Column of the texts. Default: the only one, or text, sentence or content.",
+        ),
+        "id_column": click.option("--id-column", help=f"Column of the ids. Default: {USUAL_ID}, if there is one."),
+        "metadata": click.option(
+            "--metadata", multiple=True, metavar="COLUMN", help="Keep this column as metadata. Default: all others."
+        ),
+        "no_metadata": click.option("--no-metadata", is_flag=True, help="Keep no other column."),
+        "number": click.option(
+            "--number", multiple=True, metavar="COLUMN", help="The texts in this column, as csv has them, are numbers."
+        ),
+        "format": click.option(
+            "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
+        ),
+    },
+    "rows",
+    build=RowChoice,
+)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Some rows, and where in the file they begin and end."""
+
+    first: str = ""
+    last: int = 0
+    texts: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    metadata: list[dict[str, object]] = field(default_factory=list)
+
+    def upsert_into(self, collection: Collection) -> Written:
+        """Write the rows; an error says where in the file they stand."""
+        from twinvec.errors import InputError
+
+        try:
+            return collection.upsert(self.texts, self.ids, self.metadata)
+        except InputError as error:
+            raise InputError(
+                f"{self.first} to {self.last}: {error.problem}", hint=f"{error.hint} Counted from the first of them."
+            ) from error
+
+
+class FileRows:
+    """The rows of a file, each id once. The file and its columns are checked at once, so that errors show early."""
+
+    def __init__(self, choice: RowChoice) -> None:
+        import csv
+
+        from twinvec.errors import InputError
+        from twinvec.tables import open_table
+        from twinvec.tables.columns import check_columns, choose_column
+
+        csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
+        self.n_repeated = 0
+        self._numbers = frozenset(choice.number)
+        self._table = table = open_table(choice.file, format=choice.format)
+        if not table.columns:
+            raise InputError(f"{table.name} holds no texts.", hint="Give it at least one row.")
+        self._text = choose_column(table.columns, choice.column, source=table.name)
+        usual = USUAL_ID if USUAL_ID in table.columns and self._text != USUAL_ID else None
+        self._id = choice.id_column or usual
+        others = [name for name in table.columns if name not in (self._text, self._id)]
+        self._metadata = [] if choice.no_metadata else list(choice.metadata or others)
+        wanted = [self._text, *([self._id] if self._id else []), *self._metadata]
+        check_columns(table.columns, wanted, source=table.name)
+        check_columns(wanted, [*choice.number, self._text], source=table.name)
+        self._wanted = list(dict.fromkeys(wanted))
+        self._seen: dict[str, int] = {}
+
+    def batches(self, n_rows: int) -> Iterator[Batch]:
+        """All rows, so many at a time."""
+        rows = self._different_rows()
+        while part := list(islice(rows, n_rows)):
+            batch = Batch(part[0][0].where, part[-1][0].number)
+            for row, text, name in part:
+                batch.texts.append(text)
+                batch.ids.append(name)
+                batch.metadata.append({column: self._value(row, column) for column in self._metadata})
+            yield batch
+
+    def _different_rows(self) -> Iterator[tuple[Row, str, str]]:
+        """Every row with its text and its id. Without a column of ids, a text that repeats is one row."""
+        from twinvec.collection import own_id
+        from twinvec.errors import RowError
+        from twinvec.tables.columns import text_of
+
+        for row in self._table.rows(self._wanted):
+            if isinstance(row, RowError):
+                raise row
+            text = text_of(row.values[self._text], self._text, where=row.where)
+            name = own_id(text) if self._id is None else self._checked_id(row)
+            first = self._seen.setdefault(name, row.number)
+            if first == row.number:
+                yield row, text, name
+            elif self._id is None:
+                self.n_repeated += 1
+            else:
+                raise RowError(
+                    f"{row.where} has the id {name!r}, which {self._table.unit} {first} has too.",
+                    hint="Make the ids different, or choose another column with --id-column.",
+                )
+
+    def _checked_id(self, row: Row) -> str:
+        from twinvec.errors import RowError
+
+        value = row.values[self._id or ""]
+        if isinstance(value, (str, int)) and str(value):
+            return str(value)
+        raise RowError(f"{row.where}: the id is {value!r:.40}.", hint="Write a text or a whole number.")
+
+    def _value(self, row: Row, column: str) -> object:
+        from twinvec.errors import RowError
+
+        value = row.values[column]
+        if value == "":  # how csv writes that there is none
+            return None
+        if column not in self._numbers or not isinstance(value, str):
+            return value
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise RowError(f"{row.where}: {column!r} is {value!r:.40}, not a number.", hint="Correct it, or empty it.")
+        return number

@@ -1,0 +1,112 @@
+"""``twinvec search``: the best texts of a collection, or of a file, for a query."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from twinvec.cli.options import FORMATS, ModelChoice, TextSource, model_options
+from twinvec.cli.screen import open_console, plain_table
+
+if TYPE_CHECKING:
+    from twinvec.collection import Hit
+
+__all__ = ["search"]
+
+MODES = ("dense", "text", "hybrid")
+
+
+@click.command(short_help="Find the texts of a collection or a file that answer a query best.")
+@click.argument("place", metavar="FOLDER|FILE")
+@click.argument("query")
+@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many texts.")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default="dense",
+    show_default=True,
+    help="By meaning (dense), by words (text), or by both (hybrid).",
+)
+@click.option("--where", metavar="CONDITION", help='Only texts with this metadata, in SQL: "year >= 1990".')
+@click.option("--column", help="Of a file, the column of the texts.")
+@click.option("--format", type=click.Choice(FORMATS), help="Of a file, its format. Default: by its ending.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines also on a terminal.")
+@model_options()
+def search(
+    *,
+    place: str,
+    query: str,
+    k: int,
+    mode: str,
+    where: str | None,
+    column: str | None,
+    format: str | None,
+    as_json: bool,
+    model: ModelChoice,
+) -> None:
+    """Print the texts of a collection (FOLDER, made by index) that answer QUERY best, best first.
+
+    The texts of a FILE, read as by embed, are embedded on the fly and all compared; that needs no collection. A
+    terminal gets a table; a file or a pipe gets JSON lines with the score, the id, the text and the metadata. The id
+    of a text of a file is its row, counted from 0.
+    """
+    if Path(place).is_dir() or "://" in place:
+        if column or format:
+            raise click.UsageError("--column and --format are for files.")
+        hits = _of_collection(place, query, k, mode=mode, where=where, model=model)
+    else:
+        if mode != "dense" or where:
+            raise click.UsageError(f"--mode and --where need a collection: twinvec index {place} --out FOLDER")
+        hits = _of_file(TextSource(place, column, format), query, k, model=model)
+    if as_json or not sys.stdout.isatty():
+        for hit in hits:
+            click.echo(json.dumps(_row(hit), ensure_ascii=False, default=str))
+        return
+    _print_table(hits)
+
+
+def _of_collection(
+    place: str, query: str, k: int, *, mode: str, where: str | None, model: ModelChoice
+) -> Sequence[Hit]:
+    from twinvec.cli.collection_model import given_embedder
+    from twinvec.collection import Collection
+
+    collection = Collection.open(place)
+    embedder = given_embedder(model, collection.model)
+    if embedder is not None:
+        collection = Collection.open(place, model=embedder)
+    return collection.search(query, k, mode=mode, where=where)  # type: ignore[arg-type]  # click has checked the word
+
+
+def _of_file(source: TextSource, query: str, k: int, *, model: ModelChoice) -> Sequence[Hit]:
+    from twinvec.collection import Hit
+    from twinvec.search import search as search_vectors
+
+    texts = list(source.texts())
+    encoder = model.load()
+    found = search_vectors(
+        encoder.encode_query(query), encoder.encode_document(texts), k=k, similarity=encoder.folder.similarity
+    )
+    return [Hit(str(row), texts[row], float(score)) for row, score in zip(found.ids[0], found.scores[0], strict=True)]
+
+
+def _row(hit: Hit) -> dict[str, object]:
+    row: dict[str, object] = {"score": round(hit.score, 6), "id": hit.id, "text": hit.text}
+    return {**row, "metadata": hit.metadata} if hit.metadata else row
+
+
+def _print_table(hits: Sequence[Hit]) -> None:
+    table = plain_table("score", "id", "text")
+    for hit in hits:
+        told = ", ".join(f"{name}: {_shown(value)}" for name, value in hit.metadata.items())
+        table.add_row(f"{hit.score:.3f}", hit.id, f"{hit.text}\n{told}".rstrip("\n"))
+    open_console().print(table)
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,23 @@
+"""Texts that are kept and searched: a folder, or a place in an object store, on LanceDB (extra ``search``)."""
+
+from twinvec.collection.collection import Collection, Reindexed, Version
+from twinvec.collection.embedder import Embedder, ModelRecord
+from twinvec.collection.entries import Entry, Hit
+from twinvec.collection.fusion import reciprocal_rank_fusion
+from twinvec.collection.rows import own_id
+from twinvec.collection.searching import Scorer
+from twinvec.collection.writing import Written
+
+__all__ = [
+    "Collection",
+    "Embedder",
+    "Entry",
+    "Hit",
+    "ModelRecord",
+    "Reindexed",
+    "Scorer",
+    "Version",
+    "Written",
+    "own_id",
+    "reciprocal_rank_fusion",
+]

@@ -1,0 +1,332 @@
+"""A folder of texts that is added to and searched: by meaning, by words, by both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import Any
+
+from twinvec.collection.columns import kinds_of_schema
+from twinvec.collection.embedder import Embedder, ModelRecord, as_embedder, load_embedder
+from twinvec.collection.entries import Entry, Hit, columns_to_read, entry_of, rows_with
+from twinvec.collection.indexes import check_language, has_index
+from twinvec.collection.lance_errors import lance_errors
+from twinvec.collection.location import locate
+from twinvec.collection.maintaining import maintain, measure_recall, rebuild
+from twinvec.collection.re_embedding import re_embed
+from twinvec.collection.rows import Rows, checked_ids, checked_rows
+from twinvec.collection.schema import Header, pyarrow
+from twinvec.collection.searching import (
+    MODES,
+    Mode,
+    Scorer,
+    dense_hits,
+    fused_hits,
+    reranked_hits,
+    text_hits,
+    usable_filter,
+)
+from twinvec.collection.store import Store, create_store
+from twinvec.collection.writing import Plan, VectorPool, Written, check_absent, commit_rows, delete_ids, plan_rows
+from twinvec.encoder import Encoder
+from twinvec.errors import CollectionError, InputError, UnknownNameError
+from twinvec.shipped import DEFAULT_MODEL
+from twinvec.text import check_text
+
+__all__ = ["Collection", "Reindexed", "Version"]
+
+BATCH_ROWS = 4096
+CANDIDATES = 100  # of each ranking that is fused, and for a scorer
+RECALL_AT, RECALL_QUERIES = 10, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A state that a collection had: its number, when it was written, and how many texts it held."""
+
+    number: int
+    written: datetime
+    n_texts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What reindexing did. ``index`` is flat (all vectors are compared) or ivf (the nearest cells of an index).
+
+    ``recall`` is the share of the true ten nearest texts that a search finds, over a sample.
+    """
+
+    n_texts: int
+    n_embedded: int
+    index: str
+    recall: float
+
+
+class Collection:
+    """Texts with ids, metadata and vectors, in a folder or an object store. Made by ``create`` and ``open``.
+
+    Ids are unique. Every write is whole or not there, whatever happens; a search sees one state of the collection.
+    Any number of threads and processes may search, while others write one after the other.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder | None, version: int | None = None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._loading = Lock()
+        self._version = version
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        model: str | os.PathLike[str] | Encoder | Embedder = DEFAULT_MODEL,
+        language: str | None = "English",
+        storage: dict[str, str] | None = None,
+    ) -> Collection:
+        """Make an empty collection. The path must be free.
+
+        Args:
+            path: a folder, or an address such as s3://bucket/notes.
+            model: what embeds its texts: a name or folder as in :func:`twinvec.load`, or an encoder.
+            language: by whose rules words are found; None takes them as they are written.
+            storage: options of the object store.
+        """
+        check_language(language)
+        location = locate(path, storage)
+        embedder = as_embedder(model)
+        return cls(create_store(location, Header(embedder.record, language)), embedder)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        model: str | os.PathLike[str] | Encoder | Embedder | None = None,
+        version: int | None = None,
+        storage: dict[str, str] | None = None,
+    ) -> Collection:
+        """Open a collection; with ``version``, as it was then, to be read only.
+
+        Its model is loaded when a text must be embedded. ``model`` is for one that has moved, or is loaded already; one
+        with another content is refused.
+        """
+        opened = cls(Store(locate(path, storage)), None if model is None else as_embedder(model), version)
+        opened._check_model(opened._header(opened._table()))
+        return opened
+
+    def __repr__(self) -> str:
+        return f"Collection({self.path!r})"
+
+    def __len__(self) -> int:
+        return int(self._table().count_rows())
+
+    def __iter__(self) -> Iterator[Entry]:
+        """All entries of the state that it has now, read bit by bit; in no order that means anything."""
+        table = self._table()
+        with lance_errors(f"read {self.path}"):
+            for batch in table.search().select(columns_to_read(table)).to_batches(batch_size=BATCH_ROWS):
+                yield from map(entry_of, batch.to_pylist())
+
+    @property
+    def path(self) -> str:
+        """The folder or the address."""
+        return self._store.location.uri
+
+    @property
+    def model(self) -> ModelRecord:
+        """What is known of the model: ``name``, ``digest``, ``width``, ``similarity``, ``settings``."""
+        return self._header(self._table()).model
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns of metadata, and what they hold: bool, int, float, text, datetime or date."""
+        return kinds_of_schema(self._table().schema, pyarrow())
+
+    def add(
+        self,
+        texts: Iterable[str],
+        ids: Iterable[str] | None = None,
+        metadata: Iterable[Mapping[str, object]] | None = None,
+    ) -> Written:
+        """Add texts; an id that is there already is an error, and nothing is added.
+
+        Args:
+            ids: one per text. Without them, a text's id is made from the text, so the same text is there once.
+            metadata: one dict per text. The first value in a column decides what the column holds.
+        """
+        return self._write(checked_rows(texts, ids, metadata), replaces=False)
+
+    def upsert(
+        self,
+        texts: Iterable[str],
+        ids: Iterable[str] | None = None,
+        metadata: Iterable[Mapping[str, object]] | None = None,
+    ) -> Written:
+        """Add texts, and replace those whose ids are there already, with their metadata. Arguments as in ``add``.
+
+        Texts that are in the collection already, under whatever id, are not embedded again.
+        """
+        return self._write(checked_rows(texts, ids, metadata), replaces=True)
+
+    def delete(self, ids: Iterable[str] | None = None, *, where: str | None = None) -> int:
+        """Remove texts by their ids, or all that a condition holds for. Returns how many there were."""
+        if (ids is None) == (where is None):
+            raise InputError("Give either ids or where.", hint="delete(['a', 'b']) or delete(where=\"year < 1990\").")
+        names = None if ids is None else checked_ids(ids)
+        self._check_writable()
+        with self._store.writing() as table:
+            condition = usable_filter(table, where)
+            with lance_errors(f"write to {self.path}"):
+                if names is not None:
+                    return delete_ids(table, names)
+                return int(table.delete(condition).num_deleted_rows)
+
+    def get(self, ids: Iterable[str]) -> dict[str, Entry]:
+        """Entries by their ids; ids that are not there are left out."""
+        names, table = checked_ids(ids), self._table()
+        with lance_errors(f"read {self.path}"):
+            batches = rows_with(table, "id", names, columns_to_read(table))
+            found = {row["id"]: entry_of(row) for batch in batches for row in batch.to_pylist()}
+        return {name: found[name] for name in names if name in found}
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        mode: Mode = "dense",
+        where: str | None = None,
+        rerank: Scorer | None = None,
+        candidates: int = CANDIDATES,
+    ) -> list[Hit]:
+        """The ``k`` best texts for a query, best first; fewer if there are no more.
+
+        Args:
+            mode: dense (by meaning; the score is the model's similarity), text (by words; BM25), or hybrid (both
+                rankings joined by reciprocal rank fusion).
+            where: a condition in SQL over id, text and the columns of metadata, such as "year >= 1990".
+            rerank: a function of the query and a list of texts that gives a score each; it orders the candidates.
+            candidates: how many texts of a ranking are fused, or given to ``rerank``.
+        """
+        check_text(query, "query")
+        for name, value in (("k", k), ("candidates", candidates)):
+            if value < 1:
+                raise InputError(f"{name} must be at least 1, got {value}.")
+        if mode not in MODES:
+            raise UnknownNameError("mode", mode, MODES)
+        table = self._table() if mode == "dense" else self._table_with_words()
+        where = usable_filter(table, where)
+        depth = k if rerank is None and mode != "hybrid" else max(k, candidates)
+        rankings: list[list[Hit]] = []
+        if mode != "text":
+            embedder = self._loaded(self._header(table))
+            vector, similarity = embedder.embed_query(query), embedder.record.similarity
+            rankings.append(dense_hits(table, vector, depth, similarity=similarity, where=where))
+        if mode != "dense":
+            rankings.append(text_hits(table, query, depth, where=where))
+        hits = fused_hits(rankings) if mode == "hybrid" else rankings[0]
+        return (hits if rerank is None else reranked_hits(hits[:depth], query, rerank))[:k]
+
+    def reindex(self, model: str | os.PathLike[str] | Encoder | Embedder | None = None) -> Reindexed:
+        """Build all indexes anew; with a ``model``, first embed all texts again by it. Other writers wait.
+
+        Searches go on meanwhile, with what is there. A run that was killed while embedding goes on where it was.
+        """
+        self._check_writable()
+        embedder = None if model is None else as_embedder(model)
+        n_embedded = 0
+        with self._store.writing() as table:
+            if embedder is not None and embedder.record.digest != self._header(table).model.digest:
+                n_embedded = re_embed(self._store, table, embedder)
+                table = self._table()
+            self._embedder = embedder or self._embedder
+            header = self._header(table)
+            with lance_errors(f"reindex {self.path}"):
+                rebuild(table, header)
+                recall = measure_recall(table, header, k=RECALL_AT, n_queries=RECALL_QUERIES)
+                index = "ivf" if has_index(table, "vector") else "flat"
+                return Reindexed(table.count_rows(), n_embedded, index, recall)
+
+    def versions(self) -> list[Version]:
+        """The states that can be opened, oldest first. Those older than a week go when files are joined."""
+        with lance_errors(f"read {self.path}"):
+            found = self._table().list_versions()
+        return [Version(each["version"], each["timestamp"], int(each["metadata"]["total_rows"])) for each in found]
+
+    def _write(self, rows: Rows, *, replaces: bool) -> Written:
+        self._check_writable()
+        table = self._table()
+        header = self._header(table)
+        pool = VectorPool(lambda texts: self._loaded(header).embed_documents(texts))
+        plan = self._plan(table, rows, pool, replaces=replaces)
+        if plan.changed:
+            with self._store.writing() as table:
+                self._check_same(header, self._header(table))
+                if table.version != plan.version:  # another writer came first
+                    plan = self._plan(table, rows, pool, replaces=replaces)
+                commit_rows(table, rows, plan, pool)
+                maintain(table, header)
+        n_added, n_replaced = len(plan.added), len(plan.replaced)
+        return Written(tuple(rows.ids), n_added, n_replaced, len(rows.ids) - n_added - n_replaced, pool.n_embedded)
+
+    def _plan(self, table: Any, rows: Rows, pool: VectorPool, *, replaces: bool) -> Plan:  # noqa: ANN401 - lancedb's
+        with lance_errors(f"read {self.path}"):
+            plan = plan_rows(table, rows)
+        if not replaces:
+            check_absent(rows, plan, self.path)
+        pool.fill(table, rows, plan.changed)
+        return plan
+
+    def _table(self) -> Any:  # noqa: ANN401 - lancedb's
+        return self._store.table(self._version)
+
+    def _table_with_words(self) -> Any:  # noqa: ANN401 - lancedb's
+        """The table, with its full-text index, which a run that was killed while reindexing may have left out."""
+        table = self._table()
+        with lance_errors(f"read {self.path}"):
+            is_whole = has_index(table, "text")
+        if is_whole or self._version is not None:
+            return table
+        with self._store.writing() as newest:
+            maintain(newest, self._header(newest))
+        return self._table()
+
+    def _header(self, table: Any) -> Header:  # noqa: ANN401 - lancedb's
+        return self._store.header(table)
+
+    def _loaded(self, header: Header) -> Embedder:
+        """The embedder, if it is the one of a version of the table."""
+        with self._loading:
+            if self._embedder is None:
+                self._embedder = load_embedder(header.model.name, header.model.settings)
+        self._check_model(header)
+        return self._embedder
+
+    def _check_model(self, header: Header) -> None:
+        if self._embedder is None or self._embedder.record.digest == header.model.digest:
+            return
+        own, given = header.model.name, self._embedder.record.name
+        problem = f"{self.path} was made with the model {own!r}, not with {given!r}."
+        if own == given:
+            problem = f"{self.path} was made with another model of the name {own!r}: its files or its settings differ."
+        raise CollectionError(
+            problem, hint=f"Use that one, or embed all texts again: Collection.open(path).reindex(model={given!r})."
+        )
+
+    def _check_same(self, before: Header, now: Header) -> None:
+        if before.model.digest != now.model.digest:
+            raise CollectionError(
+                f"{self.path} was just embedded again by the model {now.model.name!r}; nothing was written.",
+                hint="Do this again.",
+            )
+
+    def _check_writable(self) -> None:
+        if self._version is not None:
+            raise InputError(
+                f"{self.path} is open at version {self._version}, which cannot be changed.",
+                hint="Open it without a version.",
+            )

@@ -1,0 +1,44 @@
+"""Lance's errors in our words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from twinvec.errors import CollectionError, TwinvecError
+
+__all__ = ["lance_errors", "reason_of"]
+
+SOURCE_PLACE = re.compile(r",\s+\S+\.rs:\d+:\d+")
+PREFIX = re.compile(r"^(?:lance error: |LanceError\(\w+\): |Invalid input, |External error: |.*Invalid user input: )+")
+# what the reason says -> what to do about it; the first that is found
+HINTS = {
+    r"conflict|concurrent": "Another process has written at the same time; nothing was changed. Do it again.",
+    r"os error (?:27|28|122)|No space|too large": "Make room on the disk; nothing was changed.",
+    r"os error (?:1|13|30)\b|denied|read-only": "Check the rights to the folder.",
+}
+DAMAGED = "A file of the collection is missing or damaged; bring it back from a copy."
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error of Lance says, without the places in its source.
+
+    >>> reason_of(RuntimeError("lance error: LanceError(IO): file size is too small, /x/lance-io/src/utils.rs:172:20"))
+    'file size is too small'
+    """
+    text = SOURCE_PLACE.sub("", str(error).splitlines()[0] if str(error) else type(error).__name__)
+    return PREFIX.sub("", text).rstrip(". ")
+
+
+@contextmanager
+def lance_errors(doing: str) -> Iterator[None]:
+    """Turn whatever Lance raises while ``doing`` something (such as "read /data/notes") into a CollectionError."""
+    try:
+        yield
+    except TwinvecError:
+        raise
+    except (RuntimeError, OSError, ValueError) as error:
+        reason = reason_of(error)
+        hint = next((hint for pattern, hint in HINTS.items() if re.search(pattern, reason, re.IGNORECASE)), DAMAGED)
+        raise CollectionError(f"Cannot {doing}: {reason}.", hint=hint) from error

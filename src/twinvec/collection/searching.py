@@ -1,0 +1,105 @@
+"""Questions to one version of a collection: by meaning, by words, or by both, and re-ordered by a scorer of pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from twinvec.collection.columns import kinds_of_schema, listed
+from twinvec.collection.entries import Hit, columns_to_read, metadata_of
+from twinvec.collection.filters import check_filter
+from twinvec.collection.fusion import reciprocal_rank_fusion
+from twinvec.collection.indexes import n_probes
+from twinvec.collection.lance_errors import lance_errors, reason_of
+from twinvec.collection.schema import pyarrow
+from twinvec.errors import InputError
+from twinvec.extras import require
+from twinvec.types import Vectors
+
+__all__ = ["MODES", "Mode", "Scorer", "dense_hits", "fused_hits", "reranked_hits", "text_hits", "usable_filter"]
+
+Mode = Literal["dense", "text", "hybrid"]
+MODES = ("dense", "text", "hybrid")
+Scorer: TypeAlias = Callable[
+    [str, Sequence[str]], Sequence[float]
+]  # of a query and n texts: n scores, higher is better
+
+SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our score
+    "cosine": lambda distance: 1 - distance,
+    "dot": lambda distance: 1 - distance,
+    "euclidean": lambda distance: -math.sqrt(max(distance, 0.0)),
+}
+
+
+def usable_filter(table: Any, where: str | None) -> str | None:  # noqa: ANN401 - lancedb's
+    """The condition, if this version of the table can be filtered by it."""
+    if where is None:
+        return None
+    columns = {"id": "text", "text": "text", **kinds_of_schema(table.schema, pyarrow())}
+    check_filter(where, columns)
+    try:
+        table.search().where(where).select(["id"]).limit(1).explain_plan()
+    except (ValueError, RuntimeError) as error:
+        raise InputError(
+            f"The filter {where!r} cannot be used: {reason_of(error)}.",
+            hint=f"The columns are {listed(columns.items())}; texts stand in single quotes.",
+        ) from error
+    return where
+
+
+def dense_hits(
+    table: Any,  # noqa: ANN401 - lancedb's
+    vector: Vectors,
+    k: int,
+    *,
+    similarity: str,
+    where: str | None = None,
+    is_exact: bool = False,
+) -> list[Hit]:
+    """The ``k`` texts whose vectors are nearest to ``vector`` ``(width,)``, best first."""
+    with lance_errors("search the collection"):
+        query = table.search(np.asarray(vector, dtype=np.float32), vector_column_name="vector")
+        query = query.distance_type("l2" if similarity == "euclidean" else "dot").limit(k)
+        query = query.bypass_vector_index() if is_exact else query.nprobes(n_probes(table.count_rows()))
+        return _hits(query, table, "_distance", SCORES[similarity], where)
+
+
+def text_hits(table: Any, query: str, k: int, *, where: str | None = None) -> list[Hit]:  # noqa: ANN401 - lancedb's
+    """The ``k`` texts with the best BM25 score for the words of ``query``, best first; texts with none are left out."""
+    match = require("lancedb.query", extra="search", feature="A collection").MatchQuery(query, "text")
+    with lance_errors("search the collection"):
+        if not table.count_rows():
+            return []
+        return _hits(table.search(match, query_type="fts").limit(k), table, "_score", float, where)
+
+
+def _hits(query: Any, table: Any, column: str, score: Callable[[float], float], where: str | None) -> list[Hit]:  # noqa: ANN401
+    if where is not None:
+        query = query.where(where, prefilter=True)
+    rows = query.select([*columns_to_read(table), column]).to_list()
+    hits = [Hit(row["id"], row["text"], score(row[column]), metadata_of(row)) for row in rows]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def fused_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Several rankings as one, by reciprocal rank fusion; the scores are the fused ones."""
+    by_id = {hit.id: hit for ranking in rankings for hit in ranking}
+    fused = reciprocal_rank_fusion([[hit.id for hit in ranking] for ranking in rankings])
+    return [Hit(each, by_id[each].text, score, by_id[each].metadata) for each, score in fused]
+
+
+def reranked_hits(hits: Sequence[Hit], query: str, scorer: Scorer) -> list[Hit]:
+    """The same hits in the order of a scorer of (query, text) pairs, with its scores."""
+    if not hits:
+        return []
+    scores = [float(score) for score in scorer(query, [hit.text for hit in hits])]
+    if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
+        raise InputError(
+            f"The scorer gave {len(scores)} scores for {len(hits)} texts, or some that are no numbers.",
+            hint="It must return one number per text, higher is better.",
+        )
+    scored = [Hit(hit.id, hit.text, score, hit.metadata) for hit, score in zip(hits, scores, strict=True)]
+    return sorted(scored, key=lambda hit: -hit.score)
