@@ -78,7 +78,7 @@ def test_an_empty_collection_has_no_answer_and_no_error(tmp_path, mode):
 
 def test_a_k_beyond_all_texts_gives_all_of_them_also_one_without_any_token(filled):
     filled.collection.add([""], ["empty"])
-    assert sorted(ids_of(filled.collection.search("a cat", 100))) == [*IDS, "empty"]
+    assert sorted(ids_of(filled.collection.search("a cat", 100))) == sorted([*IDS, "empty"])
     assert len(filled.collection.search("", 100)) == 7
 
 

@@ -41,7 +41,7 @@ def index(*, rows: RowChoice, folder: str, model: ModelChoice, language: str, re
     collection = open_collection(folder, model, language=language, re_embed=re_embed)
     started = time.perf_counter()
     done: Counter[str] = Counter()
-    for batch in source.batches(BATCH_ROWS):
+    for batch in source.batches(BATCH_ROWS, collection.columns):
         written = batch.upsert_into(collection)
         done.update(added=written.n_added, replaced=written.n_replaced, unchanged=written.n_unchanged)
         done.update(embedded=written.n_embedded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "FileRows", "RowChoice", "row_options"]
 
 USUAL_ID = "id"
+NUMBERS: dict[str, Callable[[str], float]] = {"int": int, "float": float}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,10 @@ row_options = gathered(
         ),
         "no_metadata": click.option("--no-metadata", is_flag=True, help="Keep no other column."),
         "number": click.option(
-            "--number", multiple=True, metavar="COLUMN", help="The texts in this column, as csv has them, are numbers."
+            "--number",
+            multiple=True,
+            metavar="COLUMN",
+            help="Read the texts of this column, as csv has them, as numbers.",
         ),
         "format": click.option(
             "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
@@ -98,7 +102,7 @@ class FileRows:
 
         csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
         self.n_repeated = 0
-        self._numbers = frozenset(choice.number)
+        self._kinds: dict[str, str] = dict.fromkeys(choice.number, "float")
         self._table = table = open_table(choice.file, format=choice.format)
         if not table.columns:
             raise InputError(f"{table.name} holds no texts.", hint="Give it at least one row.")
@@ -113,8 +117,9 @@ class FileRows:
         self._wanted = list(dict.fromkeys(wanted))
         self._seen: dict[str, int] = {}
 
-    def batches(self, n_rows: int) -> Iterator[Batch]:
-        """All rows, so many at a time."""
+    def batches(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Batch]:
+        """All rows, so many at a time; ``kinds`` are what the collection's columns hold already."""
+        self._kinds |= {name: kind for name, kind in kinds.items() if kind in NUMBERS}
         rows = self._different_rows()
         while part := list(islice(rows, n_rows)):
             batch = Batch(part[0][0].where, part[-1][0].number)
@@ -160,10 +165,11 @@ class FileRows:
         value = row.values[column]
         if value == "":  # how csv writes that there is none
             return None
-        if column not in self._numbers or not isinstance(value, str):
+        read = NUMBERS.get(self._kinds.get(column, ""))
+        if read is None or not isinstance(value, str):
             return value
         try:
-            number = float(value)
+            number = read(value)
         except ValueError:
             number = math.nan
         if not math.isfinite(number):

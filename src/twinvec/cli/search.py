@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["search"]
 
 MODES = ("dense", "text", "hybrid")
+STDIN = "-"
 
 
 @click.command(short_help="Find the texts of a collection or a file that answer a query best.")
@@ -60,6 +61,8 @@ def search(
             raise click.UsageError("--column and --format are for files.")
         hits = _of_collection(place, query, k, mode=mode, where=where, model=model)
     else:
+        if place != STDIN and not Path(place).exists():
+            raise click.ClickException(f"There is neither a collection nor a file {place}.")
         if mode != "dense" or where:
             raise click.UsageError(f"--mode and --where need a collection: twinvec index {place} --out FOLDER")
         hits = _of_file(TextSource(place, column, format), query, k, model=model)

@@ -314,7 +314,9 @@ class Collection:
         if own == given:
             problem = f"{self.path} was made with another model of the name {own!r}: its files or its settings differ."
         raise CollectionError(
-            problem, hint=f"Use that one, or embed all texts again: Collection.open(path).reindex(model={given!r})."
+            problem,
+            hint=f"Use that one, or embed all texts again: Collection.open(path).reindex(model={given!r}), or "
+            f"twinvec index with --re-embed -m {given}.",
         )
 
     def _check_same(self, before: Header, now: Header) -> None:
