@@ -268,8 +268,9 @@ class Collection:
                 self._check_same(header, self._header(table))
                 if table.version != plan.version:  # another writer came first
                     plan = self._plan(table, rows, pool, replaces=replaces)
-                commit_rows(table, rows, plan, pool)
-                maintain(table, header)
+                if plan.changed:
+                    commit_rows(table, rows, plan, pool, replaces=replaces)
+                    maintain(table, header)
         n_added, n_replaced = len(plan.added), len(plan.replaced)
         return Written(tuple(rows.ids), n_added, n_replaced, len(rows.ids) - n_added - n_replaced, pool.n_embedded)
 

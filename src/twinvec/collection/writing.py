@@ -114,23 +114,24 @@ def _stored_vectors(table: Any, keys: list[str]) -> dict[str, Vectors]:  # noqa:
     return dict(zip(found["text_hash"].to_pylist(), vectors, strict=True))
 
 
-def commit_rows(table: Any, rows: Rows, plan: Plan, pool: VectorPool) -> None:  # noqa: ANN401 - lancedb's
+def commit_rows(table: Any, rows: Rows, plan: Plan, pool: VectorPool, *, replaces: bool) -> None:  # noqa: ANN401
     """Write the changed rows of a plan for this version in one commit, and columns that are new in one before it."""
     arrow = pyarrow()
+    new = [arrow.field(name, arrow_type(kind, arrow)) for name, kind in plan.columns.items()]
+    schema = arrow.schema([*table.schema, *new], metadata=table.schema.metadata)
+    data = _arrow_rows(schema, rows, plan.changed, pool)
     with lance_errors("write to the collection"):
-        if plan.columns:
-            table.add_columns([arrow.field(name, arrow_type(kind, arrow)) for name, kind in plan.columns.items()])
+        if new:
+            table.add_columns(new)
         try:
             merge = table.merge_insert("id").when_not_matched_insert_all()
-            if plan.replaced:
-                merge = merge.when_matched_update_all()
-            result = merge.execute(_arrow_rows(table.schema, rows, plan.changed, pool))
+            result = (merge.when_matched_update_all() if replaces else merge).execute(data)
         except BaseException:
-            if plan.columns:
+            if new:
                 with suppress(Exception):  # columns without a value do no harm
                     table.drop_columns(list(plan.columns))
             raise
-    if not plan.replaced and result.num_inserted_rows != len(plan.added):  # only where there is no lock
+    if not replaces and result.num_inserted_rows != len(plan.added):  # only where there is no lock
         raise CollectionError(
             f"Another process has added {len(plan.added) - result.num_inserted_rows} of these ids at the same time; "
             "the others are in.",
@@ -141,23 +142,16 @@ def commit_rows(table: Any, rows: Rows, plan: Plan, pool: VectorPool) -> None:  
 def _arrow_rows(schema: Any, rows: Rows, places: Sequence[int], pool: VectorPool) -> Any:  # noqa: ANN401 - pyarrow's
     arrow = pyarrow()
     keys = [rows.keys[place] for place in places]
-    metadata = [rows.metadata[place] for place in places]
     vectors = arrow.array(pool.vectors(keys).ravel(), arrow.float32())
-    own = {
+    columns = {
         "id": [rows.ids[place] for place in places],
         "text": [rows.texts[place] for place in places],
         "text_hash": keys,
         "vector": arrow.FixedSizeListArray.from_arrays(vectors, schema.field("vector").type.list_size),
     }
-    columns = [
-        own[field.name]
-        if field.name == "vector"
-        else arrow.array(own[field.name], field.type)
-        if field.name in own
-        else arrow.array([row.get(field.name) for row in metadata], field.type)
-        for field in schema
-    ]
-    return arrow.Table.from_arrays(columns, schema=schema)
+    for name in schema.names[len(columns) :]:
+        columns[name] = [rows.metadata[place].get(name) for place in places]
+    return arrow.table(columns, schema=schema)
 
 
 def delete_ids(table: Any, ids: Sequence[str]) -> int:  # noqa: ANN401 - lancedb's
