@@ -27,6 +27,7 @@ PACKAGES = (
     "transformers",
     "torch",
     "optimum-onnx",
+    "lancedb",
 )
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
 

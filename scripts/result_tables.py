@@ -139,6 +139,12 @@ def static(result: dict[str, Any]) -> str:
     return f"{table(header, rows)}\n\n{where(result)}"
 
 
+def cranfield(result: dict[str, Any]) -> str:
+    """Retrieval by meaning, by words, and by both."""
+    rows = [[row["mode"], f"{row['ndcg']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"] for row in result["rows"]]
+    return f"{table([result['model'], 'nDCG@10', '95 % interval'], rows)}\n\n{where(result)}"
+
+
 def scores(result: dict[str, Any]) -> str:
     """Our models beside their teachers, one a column."""
     header = ["", *result]
@@ -275,6 +281,7 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "memory": memory,
     "limits": limits,
     "static": static,
+    "cranfield": cranfield,
     "scores": scores,
     "texts": texts,
     "frontier": frontier,

@@ -109,8 +109,8 @@ def _stored_vectors(table: Any, keys: list[str]) -> dict[str, Vectors]:  # noqa:
             rows.update(zip(batch["text_hash"].to_pylist(), batch["_rowid"].to_pylist(), strict=True))
         if not rows:
             return {}
-        found = table.take_row_ids(sorted(rows.values())).select(["text_hash", "vector"]).to_arrow().combine_chunks()
-    vectors = np.stack(found["vector"].to_numpy(zero_copy_only=False))
+        found = table.take_row_ids(sorted(rows.values())).select(["text_hash", "vector"]).to_arrow()
+    vectors = found["vector"].combine_chunks().flatten().to_numpy().reshape(len(found), -1)
     return dict(zip(found["text_hash"].to_pylist(), vectors, strict=True))
 
 
