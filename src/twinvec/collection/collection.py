@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
-from typing import Any
 
 from twinvec.collection.columns import kinds_of_schema
 from twinvec.collection.embedder import Embedder, ModelRecord, as_embedder, load_embedder
 from twinvec.collection.entries import Entry, Hit, columns_to_read, entry_of, rows_with
 from twinvec.collection.indexes import check_language, has_index
 from twinvec.collection.lance_errors import lance_errors
+from twinvec.collection.lance_types import LanceTable
 from twinvec.collection.location import locate
 from twinvec.collection.maintaining import maintain, measure_recall, rebuild
 from twinvec.collection.re_embedding import re_embed
@@ -224,8 +224,8 @@ class Collection:
         rankings: list[list[Hit]] = []
         if mode != "text":
             embedder = self._loaded(self._header(table))
-            vector, similarity = embedder.embed_query(query), embedder.record.similarity
-            rankings.append(dense_hits(table, vector, depth, similarity=similarity, where=where))
+            vector = embedder.embed_query(query)
+            rankings.append(dense_hits(table, vector, depth, model=embedder.record, where=where))
         if mode != "dense":
             rankings.append(text_hits(table, query, depth, where=where))
         hits = fused_hits(rankings) if mode == "hybrid" else rankings[0]
@@ -274,7 +274,7 @@ class Collection:
         n_added, n_replaced = len(plan.added), len(plan.replaced)
         return Written(tuple(rows.ids), n_added, n_replaced, len(rows.ids) - n_added - n_replaced, pool.n_embedded)
 
-    def _plan(self, table: Any, rows: Rows, pool: VectorPool, *, replaces: bool) -> Plan:  # noqa: ANN401 - lancedb's
+    def _plan(self, table: LanceTable, rows: Rows, pool: VectorPool, *, replaces: bool) -> Plan:
         with lance_errors(f"read {self.path}"):
             plan = plan_rows(table, rows)
         if not replaces:
@@ -282,10 +282,10 @@ class Collection:
         pool.fill(table, rows, plan.changed)
         return plan
 
-    def _table(self) -> Any:  # noqa: ANN401 - lancedb's
+    def _table(self) -> LanceTable:
         return self._store.table(self._version)
 
-    def _table_with_words(self) -> Any:  # noqa: ANN401 - lancedb's
+    def _table_with_words(self) -> LanceTable:
         """The table, with its full-text index, which a run that was killed while reindexing may have left out."""
         table = self._table()
         with lance_errors(f"read {self.path}"):
@@ -296,7 +296,7 @@ class Collection:
             maintain(newest, self._header(newest))
         return self._table()
 
-    def _header(self, table: Any) -> Header:  # noqa: ANN401 - lancedb's
+    def _header(self, table: LanceTable) -> Header:
         return self._store.header(table)
 
     def _loaded(self, header: Header) -> Embedder:

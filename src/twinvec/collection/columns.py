@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timezone
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
+from twinvec.collection.lance_types import ArrowSchema, ArrowType
 from twinvec.errors import InputError
 from twinvec.text import check_text
 
@@ -19,7 +19,7 @@ OWN_COLUMNS = ("id", "text", "text_hash", "vector")
 NAME = re.compile(r"[^\W\d_]\w*(?: \w+)*")
 
 # what a column holds, in the order in which a value is tried: Python's type, and Arrow's
-KINDS: dict[str, tuple[type, Callable[[ModuleType], Any]]] = {
+KINDS: dict[str, tuple[type, Callable[[ModuleType], ArrowType]]] = {
     "bool": (bool, lambda arrow: arrow.bool_()),
     "int": (int, lambda arrow: arrow.int64()),
     "float": (float, lambda arrow: arrow.float64()),
@@ -30,12 +30,12 @@ KINDS: dict[str, tuple[type, Callable[[ModuleType], Any]]] = {
 INT_LIMIT = 2**63
 
 
-def arrow_type(kind: str, arrow: ModuleType) -> Any:  # noqa: ANN401 - pyarrow's
+def arrow_type(kind: str, arrow: ModuleType) -> ArrowType:
     """Arrow's type of a kind of column."""
     return KINDS[kind][1](arrow)
 
 
-def kinds_of_schema(schema: Any, arrow: ModuleType) -> dict[str, str]:  # noqa: ANN401 - pyarrow's
+def kinds_of_schema(schema: ArrowSchema, arrow: ModuleType) -> dict[str, str]:
     """The columns of metadata in an Arrow schema, and what they hold."""
     names = {str(arrow_type(kind, arrow)): kind for kind in KINDS}
     return {field.name: names[str(field.type)] for field in schema if field.name not in OWN_COLUMNS}

@@ -8,6 +8,7 @@ from typing import Any
 
 from twinvec.collection.columns import OWN_COLUMNS
 from twinvec.collection.filters import one_of
+from twinvec.collection.lance_types import ArrowBatch, LanceTable
 from twinvec.collection.schema import pyarrow
 from twinvec.extras import require
 
@@ -36,7 +37,7 @@ class Hit:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def columns_to_read(table: Any) -> list[str]:  # noqa: ANN401 - lancedb's
+def columns_to_read(table: LanceTable) -> list[str]:
     """The columns that people see: id, text, and all metadata."""
     return ["id", "text", *(name for name in table.schema.names if name not in OWN_COLUMNS)]
 
@@ -59,7 +60,7 @@ def metadata_of(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def rows_with(table: Any, column: str, values: Collection[str], columns: Sequence[str]) -> Iterator[Any]:  # noqa: ANN401
+def rows_with(table: LanceTable, column: str, values: Collection[str], columns: Sequence[str]) -> Iterator[ArrowBatch]:
     """Arrow batches of the rows whose ``column`` (id or text_hash) has one of the values.
 
     They have the ``columns`` asked for, that column, and ``_rowid``.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
 
+from twinvec.collection.lance_types import LanceTable
 from twinvec.errors import UnknownNameError
 from twinvec.extras import require
 
@@ -49,25 +49,25 @@ def check_language(language: str | None) -> None:
         raise UnknownNameError("language", language, LANGUAGES)
 
 
-def has_index(table: Any, column: str) -> bool:  # noqa: ANN401 - lancedb's
+def has_index(table: LanceTable, column: str) -> bool:
     """Whether a column has an index in this version of the table."""
     return any(list(index.columns) == [column] for index in table.list_indices())
 
 
-def make_text_index(table: Any, language: str | None) -> None:  # noqa: ANN401 - lancedb's
+def make_text_index(table: LanceTable, language: str | None) -> None:
     """Index the words of the texts; with a language, their stems, without its commonest words."""
     options = {"stem": False, "remove_stop_words": False} if language is None else {"language": language}
     table.create_index("text", config=_index().FTS(**options), replace=True)
 
 
-def make_value_indexes(table: Any) -> None:  # noqa: ANN401 - lancedb's
+def make_value_indexes(table: LanceTable) -> None:
     """Index ids and the texts' hashes, by which rows are looked up."""
     for column in ("id", "text_hash"):
         if not has_index(table, column):
             table.create_index(column, config=_index().BTree())
 
 
-def make_vector_index(table: Any, metric: str) -> None:  # noqa: ANN401 - lancedb's
+def make_vector_index(table: LanceTable, metric: str) -> None:
     """Divide the vectors into cells; a search then reads the nearest cells only. The vectors in them stay exact."""
     config = _index().IvfFlat(distance_type=metric, num_partitions=n_partitions(table.count_rows()))
     table.create_index("vector", config=config, replace=True)

@@ -6,12 +6,12 @@ Rows that no index has yet are searched all the same, so this is about time only
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
 
 from twinvec.collection.indexes import has_index, make_text_index, make_value_indexes, make_vector_index
 from twinvec.collection.lance_errors import reason_of
+from twinvec.collection.lance_types import LanceTable
 from twinvec.collection.schema import Header
 from twinvec.collection.searching import dense_hits
 from twinvec.errors import TwinvecError
@@ -26,7 +26,7 @@ LEAST_FRAGMENTS, ROWS_PER_FRAGMENT = 64, 1_000
 SEED = 0
 
 
-def maintain(table: Any, header: Header) -> None:  # noqa: ANN401 - lancedb's
+def maintain(table: LanceTable, header: Header) -> None:
     """After a write: make the indexes that are missing, and bring them up to date when that has become worth it."""
     try:
         if not has_index(table, "text"):
@@ -45,7 +45,7 @@ def maintain(table: Any, header: Header) -> None:  # noqa: ANN401 - lancedb's
         logger.warning("The texts are written, but the indexes could not be brought up to date: %s.", reason_of(error))
 
 
-def rebuild(table: Any, header: Header) -> None:  # noqa: ANN401 - lancedb's
+def rebuild(table: LanceTable, header: Header) -> None:
     """Join the files, and make all indexes anew that so many rows should have."""
     table.optimize()
     make_text_index(table, header.language)
@@ -70,7 +70,7 @@ def is_worn(n_rows: int, n_unindexed: int, n_fragments: int) -> bool:
     )
 
 
-def measure_recall(table: Any, header: Header, *, k: int, n_queries: int) -> float:  # noqa: ANN401 - lancedb's
+def measure_recall(table: LanceTable, header: Header, *, k: int, n_queries: int) -> float:
     """The share of the true ``k`` nearest that a search finds, over stored vectors as queries; 1 without an index."""
     n_rows = table.count_rows()
     if not has_index(table, "vector") or n_rows < 2:
@@ -80,8 +80,7 @@ def measure_recall(table: Any, header: Header, *, k: int, n_queries: int) -> flo
     n_true = n_found = 0
     for own, vector in zip(rows["id"].to_pylist(), rows["vector"].to_pylist(), strict=True):
         true, found = (
-            {hit.id for hit in dense_hits(table, vector, k + 1, similarity=header.model.similarity, is_exact=exact)}
-            - {own}
+            {hit.id for hit in dense_hits(table, vector, k + 1, model=header.model, is_exact=exact)} - {own}
             for exact in (True, False)
         )
         n_true += len(true)

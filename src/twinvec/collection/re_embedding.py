@@ -9,11 +9,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from twinvec.collection.columns import kinds_of_schema
 from twinvec.collection.embedder import Embedder
 from twinvec.collection.lance_errors import lance_errors
+from twinvec.collection.lance_types import ArrowBatch, ArrowSchema, LanceTable
 from twinvec.collection.schema import Header, pyarrow, table_schema
 from twinvec.collection.store import Store
 from twinvec.progress import Progress
@@ -25,7 +25,7 @@ FOLDER = "re-embedding"
 BATCH_ROWS = 4096
 
 
-def re_embed(store: Store, table: Any, embedder: Embedder) -> int:  # noqa: ANN401 - lancedb's
+def re_embed(store: Store, table: LanceTable, embedder: Embedder) -> int:
     """Give a collection the vectors of another model; the caller has the lock. Returns how many texts were embedded."""
     language = store.header(table).language
     if store.location.folder is None:
@@ -37,7 +37,7 @@ def re_embed(store: Store, table: Any, embedder: Embedder) -> int:  # noqa: ANN4
     return done
 
 
-def _re_embed(store: Store, table: Any, embedder: Embedder, language: str | None, place: Path) -> int:  # noqa: ANN401
+def _re_embed(store: Store, table: LanceTable, embedder: Embedder, language: str | None, place: Path) -> int:
     vectors = VectorStore(place)
     n_embedded = 0
     with Progress(table.count_rows(), "embedding") as bar:
@@ -58,7 +58,7 @@ def _re_embed(store: Store, table: Any, embedder: Embedder, language: str | None
     return n_embedded
 
 
-def _with_vectors(table: Any, vectors: VectorStore, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - pyarrow's
+def _with_vectors(table: LanceTable, vectors: VectorStore, schema: ArrowSchema) -> Iterator[ArrowBatch]:
     arrow = pyarrow()
     others = [name for name in schema.names if name != "vector"]
     for batch in _batches(table, others):
@@ -69,7 +69,7 @@ def _with_vectors(table: Any, vectors: VectorStore, schema: Any) -> Iterator[Any
         yield arrow.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _batches(table: Any, columns: list[str]) -> Iterator[Any]:  # noqa: ANN401 - lancedb's and pyarrow's
+def _batches(table: LanceTable, columns: list[str]) -> Iterator[ArrowBatch]:
     with lance_errors("read the collection"):
         reader = table.search().select(columns).to_batches(batch_size=BATCH_ROWS)
     yield from reader

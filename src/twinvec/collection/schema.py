@@ -9,10 +9,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import ModuleType
-from typing import Any
 
 from twinvec.collection.columns import arrow_type
 from twinvec.collection.embedder import ModelRecord
+from twinvec.collection.lance_types import ArrowSchema
 from twinvec.errors import CollectionError
 from twinvec.extras import require
 
@@ -36,7 +36,7 @@ def pyarrow() -> ModuleType:
     return require("pyarrow", extra="search", feature="A collection")
 
 
-def table_schema(header: Header, columns: Mapping[str, str]) -> Any:  # noqa: ANN401 - pyarrow's
+def table_schema(header: Header, columns: Mapping[str, str]) -> ArrowSchema:
     """The Arrow schema of a collection with these columns of metadata."""
     arrow = pyarrow()
     fields = [
@@ -50,7 +50,7 @@ def table_schema(header: Header, columns: Mapping[str, str]) -> Any:  # noqa: AN
     return arrow.schema(fields, metadata={KEY: json.dumps(content).encode()})
 
 
-def read_header(schema: Any, place: str) -> Header:  # noqa: ANN401 - pyarrow's
+def read_header(schema: ArrowSchema, place: str) -> Header:
     """The header of a table; ``place`` is where it is, for messages."""
     try:
         content = json.loads((schema.metadata or {})[KEY])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from twinvec.collection.columns import kinds_of_schema, listed
+from twinvec.collection.embedder import ModelRecord
 from twinvec.collection.entries import Hit, columns_to_read, metadata_of
 from twinvec.collection.filters import check_filter
 from twinvec.collection.fusion import reciprocal_rank_fusion
 from twinvec.collection.indexes import n_probes
 from twinvec.collection.lance_errors import lance_errors, reason_of
+from twinvec.collection.lance_types import LanceQuery, LanceTable
 from twinvec.collection.schema import pyarrow
 from twinvec.errors import InputError
 from twinvec.extras import require
@@ -22,10 +24,9 @@ from twinvec.types import Vectors
 __all__ = ["MODES", "Mode", "Scorer", "dense_hits", "fused_hits", "reranked_hits", "text_hits", "usable_filter"]
 
 Mode = Literal["dense", "text", "hybrid"]
-MODES = ("dense", "text", "hybrid")
-Scorer: TypeAlias = Callable[
-    [str, Sequence[str]], Sequence[float]
-]  # of a query and n texts: n scores, higher is better
+MODES: tuple[str, ...] = get_args(Mode)
+# of a query and n texts: n scores, higher is better
+Scorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
 
 SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our score
     "cosine": lambda distance: 1 - distance,
@@ -34,7 +35,7 @@ SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our 
 }
 
 
-def usable_filter(table: Any, where: str | None) -> str | None:  # noqa: ANN401 - lancedb's
+def usable_filter(table: LanceTable, where: str | None) -> str | None:
     """The condition, if this version of the table can be filtered by it."""
     if where is None:
         return None
@@ -51,36 +52,46 @@ def usable_filter(table: Any, where: str | None) -> str | None:  # noqa: ANN401 
 
 
 def dense_hits(
-    table: Any,  # noqa: ANN401 - lancedb's
+    table: LanceTable,
     vector: Vectors,
     k: int,
     *,
-    similarity: str,
+    model: ModelRecord,
     where: str | None = None,
     is_exact: bool = False,
 ) -> list[Hit]:
     """The ``k`` texts whose vectors are nearest to ``vector`` ``(width,)``, best first."""
     with lance_errors("search the collection"):
+        n_rows = table.count_rows()
         query = table.search(np.asarray(vector, dtype=np.float32), vector_column_name="vector")
-        query = query.distance_type("l2" if similarity == "euclidean" else "dot").limit(k)
-        query = query.bypass_vector_index() if is_exact else query.nprobes(n_probes(table.count_rows()))
-        return _hits(query, table, "_distance", SCORES[similarity], where)
+        query = query.distance_type(model.metric)
+        query = query.bypass_vector_index() if is_exact else query.nprobes(n_probes(n_rows))
+        rows = _best(query, table, min(k, n_rows), "_distance", where)
+    return _hits(rows, [SCORES[model.similarity](row["_distance"]) for row in rows])
 
 
-def text_hits(table: Any, query: str, k: int, *, where: str | None = None) -> list[Hit]:  # noqa: ANN401 - lancedb's
+def text_hits(table: LanceTable, query: str, k: int, *, where: str | None = None) -> list[Hit]:
     """The ``k`` texts with the best BM25 score for the words of ``query``, best first; texts with none are left out."""
     match = require("lancedb.query", extra="search", feature="A collection").MatchQuery(query, "text")
     with lance_errors("search the collection"):
-        if not table.count_rows():
-            return []
-        return _hits(table.search(match, query_type="fts").limit(k), table, "_score", float, where)
+        found = table.search(match, query_type="fts")
+        rows = _best(found, table, min(k, table.count_rows()), "_score", where)
+    return _hits(rows, [row["_score"] for row in rows])
 
 
-def _hits(query: Any, table: Any, column: str, score: Callable[[float], float], where: str | None) -> list[Hit]:  # noqa: ANN401
+def _best(query: LanceQuery, table: LanceTable, k: int, column: str, where: str | None) -> list[dict[str, Any]]:
+    """The first ``k`` rows that a query finds, with ``column``, by which it has chosen them."""
+    if k == 0:
+        return []
     if where is not None:
         query = query.where(where, prefilter=True)
-    rows = query.select([*columns_to_read(table), column]).to_list()
-    hits = [Hit(row["id"], row["text"], score(row[column]), metadata_of(row)) for row in rows]
+    rows: list[dict[str, Any]] = query.limit(k).select([*columns_to_read(table), column]).to_list()
+    return rows
+
+
+def _hits(rows: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> list[Hit]:
+    """Rows as read, with their scores, as hits, best first; ties by id."""
+    hits = [Hit(row["id"], row["text"], score, metadata_of(row)) for row, score in zip(rows, scores, strict=True)]
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from types import ModuleType
-from typing import Any
 
 from twinvec.collection.indexes import make_text_index
 from twinvec.collection.lance_errors import lance_errors
+from twinvec.collection.lance_types import ArrowBatch, ArrowSchema, LanceDatabase, LanceTable
 from twinvec.collection.location import TABLE, Location
 from twinvec.collection.locking import sync_changes, writer_lock
 from twinvec.collection.schema import Header, read_header, table_schema
@@ -36,7 +36,7 @@ class Store:
             self._database = _connect(location)
         read_header(self.table().schema, location.uri)
 
-    def table(self, version: int | None = None) -> Any:  # noqa: ANN401 - lancedb's
+    def table(self, version: int | None = None) -> LanceTable:
         """A handle on a version of the table, by default the newest."""
         with lance_errors(f"read {self.location.uri}"):
             table = self._database.open_table(TABLE)
@@ -49,12 +49,12 @@ class Store:
                 ) from error
         return table
 
-    def header(self, table: Any) -> Header:  # noqa: ANN401 - lancedb's
+    def header(self, table: LanceTable) -> Header:
         """The header of a version of the table."""
         return read_header(table.schema, self.location.uri)
 
     @contextmanager
-    def writing(self) -> Iterator[Any]:
+    def writing(self) -> Iterator[LanceTable]:
         """The newest version, to be changed by nobody else meanwhile, and on disk when the block has ended.
 
         Object stores have no lock; there Lance's own check of every commit has to do.
@@ -66,7 +66,7 @@ class Store:
             if folder is not None:
                 sync_changes(folder / f"{TABLE}.lance", started)
 
-    def overwrite(self, schema: Any, batches: Iterator[Any]) -> Any:  # noqa: ANN401 - pyarrow's and lancedb's
+    def overwrite(self, schema: ArrowSchema, batches: Iterator[ArrowBatch]) -> LanceTable:
         """Replace all rows, and the schema with them, in one commit; returns a handle on the new version."""
         reader = require("pyarrow", extra="search", feature="A collection").RecordBatchReader
         with lance_errors(f"write {self.location.uri}"):
@@ -101,7 +101,7 @@ def _make(location: Location, header: Header) -> None:
         make_text_index(table, header.language)
 
 
-def _connect(location: Location) -> Any:  # noqa: ANN401 - lancedb's
+def _connect(location: Location) -> LanceDatabase:
     return _lancedb().connect(location.uri, storage_options=location.storage)
 
 

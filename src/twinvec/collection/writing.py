@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from twinvec.collection.columns import arrow_type, column_kinds, kinds_of_schema
 from twinvec.collection.entries import metadata_of, rows_with
 from twinvec.collection.filters import one_of
 from twinvec.collection.lance_errors import lance_errors
+from twinvec.collection.lance_types import ArrowSchema, ArrowTable, LanceTable
 from twinvec.collection.rows import Rows
 from twinvec.collection.schema import pyarrow
 from twinvec.errors import CollectionError, InputError
@@ -50,7 +50,7 @@ class Plan:
         return sorted([*self.added, *self.replaced])
 
 
-def plan_rows(table: Any, rows: Rows) -> Plan:  # noqa: ANN401 - lancedb's
+def plan_rows(table: LanceTable, rows: Rows) -> Plan:
     """Compare rows with those that a version of a table has."""
     known = kinds_of_schema(table.schema, pyarrow())
     columns = column_kinds(rows.metadata, known)
@@ -87,7 +87,7 @@ class VectorPool:
         self._embed = embed  # called only when a vector is missing, so that the model need not be loaded for nothing
         self._vectors: dict[str, Vectors] = {}  # each (width,)
 
-    def fill(self, table: Any, rows: Rows, places: Sequence[int]) -> None:  # noqa: ANN401 - lancedb's
+    def fill(self, table: LanceTable, rows: Rows, places: Sequence[int]) -> None:
         """Have the vectors of the rows at these places."""
         wanted = {rows.keys[place]: rows.texts[place] for place in places if rows.keys[place] not in self._vectors}
         self._vectors |= _stored_vectors(table, list(wanted))
@@ -101,7 +101,7 @@ class VectorPool:
         return np.stack([self._vectors[key] for key in keys])
 
 
-def _stored_vectors(table: Any, keys: list[str]) -> dict[str, Vectors]:  # noqa: ANN401 - lancedb's
+def _stored_vectors(table: LanceTable, keys: list[str]) -> dict[str, Vectors]:
     """The vectors of those texts that a table has, whatever their ids."""
     with lance_errors("read vectors of the collection"):
         rows: dict[str, int] = {}  # one of possibly many rows per text
@@ -114,7 +114,7 @@ def _stored_vectors(table: Any, keys: list[str]) -> dict[str, Vectors]:  # noqa:
     return dict(zip(found["text_hash"].to_pylist(), vectors, strict=True))
 
 
-def commit_rows(table: Any, rows: Rows, plan: Plan, pool: VectorPool, *, replaces: bool) -> None:  # noqa: ANN401
+def commit_rows(table: LanceTable, rows: Rows, plan: Plan, pool: VectorPool, *, replaces: bool) -> None:
     """Write the changed rows of a plan for this version in one commit, and columns that are new in one before it."""
     arrow = pyarrow()
     new = [arrow.field(name, arrow_type(kind, arrow)) for name, kind in plan.columns.items()]
@@ -139,7 +139,7 @@ def commit_rows(table: Any, rows: Rows, plan: Plan, pool: VectorPool, *, replace
         )
 
 
-def _arrow_rows(schema: Any, rows: Rows, places: Sequence[int], pool: VectorPool) -> Any:  # noqa: ANN401 - pyarrow's
+def _arrow_rows(schema: ArrowSchema, rows: Rows, places: Sequence[int], pool: VectorPool) -> ArrowTable:
     arrow = pyarrow()
     keys = [rows.keys[place] for place in places]
     vectors = arrow.array(pool.vectors(keys).ravel(), arrow.float32())
@@ -154,7 +154,7 @@ def _arrow_rows(schema: Any, rows: Rows, places: Sequence[int], pool: VectorPool
     return arrow.table(columns, schema=schema)
 
 
-def delete_ids(table: Any, ids: Sequence[str]) -> int:  # noqa: ANN401 - lancedb's
+def delete_ids(table: LanceTable, ids: Sequence[str]) -> int:
     """Remove rows by their ids in one commit; ids that are not there do not matter."""
     found = [name for batch in rows_with(table, "id", ids, []) for name in batch["id"].to_pylist()]
     return int(table.delete(one_of("id", found)).num_deleted_rows) if found else 0
