@@ -32,6 +32,7 @@ from twinvec.types import Vectors
 from twinvec.vectors import unit_rows
 
 WIDTH, BATCH = 8, 7
+PAUSE_S = 0.1  # of the reader, which is not to take the writer's time
 LONGEST_S = 2.0  # a writer lives so long at most, after it has opened the collection
 State = dict[str, tuple[str, int]]  # id -> text, batch
 
@@ -130,7 +131,7 @@ class Reader(Thread):
             except (AssertionError, TwinvecError) as error:
                 self.faults.append(str(error))
             self.n_reads += 1
-            time.sleep(0.01)
+            time.sleep(PAUSE_S)
 
 
 def kill_one(folder: Path, first: int, seconds: float) -> list[tuple[str, str, int]]:
