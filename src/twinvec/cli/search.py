@@ -107,7 +107,7 @@ def _print_table(hits: Sequence[Hit]) -> None:
     table = plain_table("score", "id", "text")
     for hit in hits:
         told = ", ".join(f"{name}: {_shown(value)}" for name, value in hit.metadata.items())
-        table.add_row(f"{hit.score:.3f}", hit.id, f"{hit.text}\n{told}".rstrip("\n"))
+        table.add_row(f"{hit.score:.4f}", hit.id, f"{hit.text}\n{told}".rstrip("\n"))
     open_console().print(table)
 
 
