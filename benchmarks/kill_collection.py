@@ -29,7 +29,6 @@ from common import write_result
 from twinvec.collection import Collection, Embedder, ModelRecord
 from twinvec.errors import TwinvecError
 from twinvec.types import Vectors
-from twinvec.vectors import unit_rows
 
 WIDTH, BATCH = 8, 7
 PAUSE_S = 0.1  # of the reader, which is not to take the writer's time
@@ -106,7 +105,7 @@ def read_state(folder: Path) -> State:
     state = {row["id"]: (row["text"], row["batch"]) for row in found}
     assert len(state) == len(found), f"{len(found) - len(state)} ids are there twice"
     vectors = np.array([row["vector"] for row in found], dtype=np.float32).reshape(-1, WIDTH)
-    expected = unit_rows(np.asarray(embedder(name).documents([row["text"] for row in found])).reshape(-1, WIDTH))
+    expected = np.asarray(embedder(name).documents([row["text"] for row in found])).reshape(-1, WIDTH)
     assert np.allclose(vectors, expected, atol=1e-6), "a vector is not that of its text"
     for number, size in Counter(batch for _, batch in state.values()).items():
         assert size == BATCH, f"batch {number} has {size} of {BATCH} rows"

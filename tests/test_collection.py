@@ -76,10 +76,15 @@ def test_an_empty_collection_has_no_answer_and_no_error(tmp_path, mode):
     assert collection.reindex().n_texts == 0
 
 
-def test_a_k_beyond_all_texts_gives_all_of_them_also_one_without_any_token(filled):
-    filled.collection.add([""], ["empty"])
-    assert sorted(ids_of(filled.collection.search("a cat", 100))) == sorted([*IDS, "empty"])
-    assert len(filled.collection.search("", 100)) == 7
+def test_a_k_beyond_all_texts_gives_all_of_them(filled):
+    assert sorted(ids_of(filled.collection.search("a cat", 10**12))) == IDS
+    assert len(filled.collection.search("cat dog", 10**12, mode="text")) == 3
+
+
+def test_a_text_without_any_token_is_near_nothing(filled):
+    filled.collection.add([""], ["empty"])  # whose vector is of zeros
+    assert sorted(ids_of(filled.collection.search("a cat", 100))) == IDS
+    assert filled.collection.search("", 100) == []
 
 
 def test_a_scorer_of_pairs_orders_the_candidates(filled):
@@ -394,7 +399,8 @@ def test_above_a_size_an_index_finds_almost_all_and_says_how_much(tmp_path, monk
     rng = np.random.default_rng(0)
     words = [f"w{number}" for number in range(200)]
     texts = [" ".join(rng.choice(words, 8)) for _ in range(1200)]
-    collection.add(texts, [str(place) for place in range(1200)])
+    collection.add([*texts, ""], [str(place) for place in range(1201)])  # one vector of zeros
+    assert collection.delete(["1200"]) == 1
     report = collection.reindex()
     assert (report.index, report.n_texts) == ("ivf", 1200) and 0.8 < report.recall <= 1
     collection.add(["w1 w2 w3 unseen"], ["later"])  # in no index yet
@@ -405,6 +411,22 @@ def test_above_a_size_an_index_finds_almost_all_and_says_how_much(tmp_path, monk
     assert collection.delete(where="id != 'later'") == 1200
     assert collection.reindex().index == "flat"
     assert ids_of(collection.search("unseen", mode="hybrid")) == ["later"]
+
+
+def test_tidying_leaves_one_file_and_no_text_without_index(filled):
+    filled.collection.add(["one more"], ["g"])
+    filled.collection.tidy()
+    table = filled.collection._table()
+    assert table.stats()["fragment_stats"]["num_fragments"] == 1
+    assert table.index_stats("text_idx").num_unindexed_rows == 0
+    assert len(contents(filled.collection)) == 7
+
+
+def test_by_dot_product_all_vectors_are_compared_however_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(maintaining, "FLAT_ROWS", 3)
+    collection, _ = fake_collection(tmp_path / "c", similarity="dot")
+    collection.add(TEXTS, IDS)
+    assert collection.reindex().index == "flat"
 
 
 def test_files_are_joined_before_they_are_too_many(tmp_path, monkeypatch):

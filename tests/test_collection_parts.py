@@ -100,7 +100,7 @@ def test_a_column_holds_what_its_first_value_is_and_numbers_may_widen(kinds):
 @given(st.integers(0, 10**8), st.integers(0, 1000))
 def test_a_large_collection_is_not_rewritten_for_a_few_rows(n_rows, n_new):
     assert not is_worn(n_rows, n_new, 20)
-    assert is_worn(n_rows, n_rows // 5 + 2001, 20)
+    assert is_worn(n_rows, n_rows // 3 + 5001, 20)
     assert is_worn(n_rows, 0, n_rows // 500 + 100)
 
 

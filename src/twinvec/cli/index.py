@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["index", "open_collection"]
 
 BATCH_ROWS = 4096  # written in one commit: what a kill can cost
+TIDY_SHARE = 0.05  # so many new texts are worth going through all
 
 
 @click.command(short_help="Put the texts of a file into a collection, which can be searched.")
@@ -45,6 +46,8 @@ def index(*, rows: RowChoice, folder: str, model: ModelChoice, language: str, re
         written = batch.upsert_into(collection)
         done.update(added=written.n_added, replaced=written.n_replaced, unchanged=written.n_unchanged)
         done.update(embedded=written.n_embedded)
+    if done["added"] + done["replaced"] > len(collection) * TIDY_SHARE:
+        collection.tidy()
     counts = ", ".join(f"{done[what]:,} {what}" for what in ("added", "replaced", "unchanged"))
     repeated = f", {source.n_repeated:,} repeated" if source.n_repeated else ""
     took = show_seconds(time.perf_counter() - started)

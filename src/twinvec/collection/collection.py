@@ -251,6 +251,12 @@ class Collection:
                 index = "ivf" if has_index(table, "vector") else "flat"
                 return Reindexed(table.count_rows(), n_embedded, index, recall)
 
+    def tidy(self) -> None:
+        """Bring the indexes up to date and join small files now. Writing does so by itself, but not every time."""
+        self._check_writable()
+        with self._store.writing() as table, lance_errors(f"tidy {self.path}"):
+            table.optimize()
+
     def versions(self) -> list[Version]:
         """The states that can be opened, oldest first. Those older than a week go when files are joined."""
         with lance_errors(f"read {self.path}"):

@@ -20,12 +20,11 @@ from twinvec.model_folder import WK, ModelFolder, Pooling, model_files, read_mod
 from twinvec.search.exact import checked_rows
 from twinvec.shipped import SHIPPED, shipped_folder
 from twinvec.types import Array, Vectors
-from twinvec.vectors import unit_rows
 from twinvec.wk import WKSettings
 
 __all__ = ["Embedder", "ModelRecord", "as_embedder", "load_embedder"]
 
-METRICS = {"cosine": "dot", "dot": "dot", "euclidean": "l2"}  # Lance's; vectors for cosine are stored with length 1
+METRICS = {"cosine": "cosine", "dot": "dot", "euclidean": "l2"}  # ours to Lance's
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,7 @@ class Embedder:
 
     def embed_query(self, text: str) -> Vectors:
         """The vector to search by, ``(width,)``."""
-        row: Vectors = self._checked(self.queries([text]), 1)[0]
-        return row
+        return np.asarray(self._checked(self.queries([text]), 1)[0])
 
     def _checked(self, found: Array, n: int) -> Vectors:
         width = self.record.width
@@ -81,7 +79,7 @@ class Embedder:
                 f"The model {self.record.name!r} gave vectors of shape {rows.shape} for {n} texts.",
                 hint=f"This collection holds vectors of width {width}.",
             )
-        return unit_rows(rows) if self.record.similarity == "cosine" else rows
+        return rows
 
 
 def as_embedder(model: str | os.PathLike[str] | Encoder | Embedder) -> Embedder:

@@ -10,6 +10,7 @@ from twinvec.extras import require
 
 __all__ = [
     "LANGUAGES",
+    "can_index",
     "check_language",
     "has_index",
     "make_text_index",
@@ -65,6 +66,11 @@ def make_value_indexes(table: LanceTable) -> None:
     for column in ("id", "text_hash"):
         if not has_index(table, column):
             table.create_index(column, config=_index().BTree())
+
+
+def can_index(metric: str) -> bool:
+    """Whether vectors can be divided into cells: by dot product, Lance's k-means puts almost all into one."""
+    return metric != "dot"
 
 
 def make_vector_index(table: LanceTable, metric: str) -> None:

@@ -9,7 +9,7 @@ import logging
 
 import numpy as np
 
-from twinvec.collection.indexes import has_index, make_text_index, make_value_indexes, make_vector_index
+from twinvec.collection.indexes import can_index, has_index, make_text_index, make_value_indexes, make_vector_index
 from twinvec.collection.lance_errors import reason_of
 from twinvec.collection.lance_types import LanceTable
 from twinvec.collection.schema import Header
@@ -21,7 +21,7 @@ __all__ = ["FLAT_ROWS", "is_worn", "maintain", "measure_recall", "rebuild"]
 logger = logging.getLogger(__name__)
 
 FLAT_ROWS = 100_000  # up to here a search reads all vectors, which is exact
-LEAST_UNINDEXED, UNINDEXED_SHARE = 2_000, 0.1
+LEAST_UNINDEXED, UNINDEXED_SHARE = 5_000, 0.3
 LEAST_FRAGMENTS, ROWS_PER_FRAGMENT = 64, 1_000
 SEED = 0
 
@@ -34,7 +34,7 @@ def maintain(table: LanceTable, header: Header) -> None:
         n_rows = table.count_rows()
         if n_rows > FLAT_ROWS:
             make_value_indexes(table)
-            if not has_index(table, "vector"):
+            if can_index(header.model.metric) and not has_index(table, "vector"):
                 make_vector_index(table, header.model.metric)
         n_unindexed = table.index_stats("text_idx").num_unindexed_rows
         if is_worn(n_rows, n_unindexed, table.stats()["fragment_stats"]["num_fragments"]):
@@ -49,8 +49,10 @@ def rebuild(table: LanceTable, header: Header) -> None:
     """Join the files, and make all indexes anew that so many rows should have."""
     table.optimize()
     make_text_index(table, header.language)
-    if table.count_rows() > FLAT_ROWS:
+    is_large = table.count_rows() > FLAT_ROWS
+    if is_large:
         make_value_indexes(table)
+    if is_large and can_index(header.model.metric):
         make_vector_index(table, header.model.metric)
     elif has_index(table, "vector"):
         table.drop_index("vector_idx")
@@ -61,7 +63,7 @@ def is_worn(n_rows: int, n_unindexed: int, n_fragments: int) -> bool:
 
     Joining may rewrite all rows, so the limits grow with them: what is done again and again costs each row little.
 
-    >>> is_worn(5_000, 100, 3), is_worn(5_000, 2_500, 3), is_worn(1_000_000, 2_500, 200)
+    >>> is_worn(9_000, 100, 3), is_worn(9_000, 6_000, 3), is_worn(1_000_000, 6_000, 200)
     (False, True, False)
     """
     return (

@@ -60,7 +60,10 @@ def dense_hits(
     where: str | None = None,
     is_exact: bool = False,
 ) -> list[Hit]:
-    """The ``k`` texts whose vectors are nearest to ``vector`` ``(width,)``, best first."""
+    """The ``k`` texts whose vectors are nearest to ``vector`` ``(width,)``, best first.
+
+    By cosine, a vector of zeros (a static model's of a text without tokens) is near nothing and is left out.
+    """
     with lance_errors("search the collection"):
         n_rows = table.count_rows()
         query = table.search(np.asarray(vector, dtype=np.float32), vector_column_name="vector")
