@@ -166,6 +166,24 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_of_two_that_make_the_same_collection_the_first_stays(tmp_path, monkeypatch):
+    from twinvec.collection import store
+
+    make = store._make
+
+    def slower(*arguments):
+        monkeypatch.setattr(store, "_make", make)
+        first, _ = fake_collection(tmp_path / "c")
+        first.add(["theirs"], ["a"])
+        make(*arguments)
+
+    monkeypatch.setattr(store, "_make", slower)
+    with pytest.raises(InputError, match="c exists already"):
+        fake_collection(tmp_path / "c")
+    assert contents(Collection.open(tmp_path / "c")) == {"a": ("theirs", {})}
+    assert [file.name for file in tmp_path.iterdir()] == ["c"]
+
+
 def test_columns_of_a_batch_that_failed_are_taken_back(tmp_path, monkeypatch):
     collection, _ = fake_collection(tmp_path / "c")
 
