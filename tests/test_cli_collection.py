@@ -123,6 +123,7 @@ def test_search_in_a_file_needs_no_collection(tmp_path, monkeypatch):
         ("id,text\n1,a\n", ["--metadata", "genre"], "Unknown column in"),
         ("id,text\n1,a\n", ["--id-column", "key"], "Unknown column in"),
         ("id,text,vector\n1,a,3\n", [], "line 2 to 2: metadata[0] has a column 'vector'"),
+        ("id,text\n1,a\n", ["--language", "English", "-m", "/nowhere"], "/nowhere"),
         ("id,text\n1,a\n", ["--language", "Klingon"], "Unknown language 'Klingon'"),
         ("", [], "holds no texts"),
     ],
@@ -132,6 +133,23 @@ def test_rows_that_cannot_be_are_refused_in_one_line(tmp_path, content, options,
     result = run("index", tmp_path / "a.csv", "-o", tmp_path / "c", *options)
     assert result.exit_code == 1
     assert message in result.stderr and "Traceback" not in result.stderr
+    assert not (tmp_path / "c").exists()
+
+
+def test_rows_that_do_not_fit_the_columns_leave_the_collection_as_it_was(tmp_path):
+    folder = tmp_path / "c"
+    run("index", write_csv(tmp_path / "a.csv"), "-o", folder, "--number", "year")
+    before = search(folder, "cat")
+    (tmp_path / "b.jsonl").write_text('{"id": "z", "text": "x", "genre": 3}\n')
+    result = run("index", tmp_path / "b.jsonl", "-o", folder)
+    assert result.exit_code == 1 and "'genre'] is 3, of kind int, but the column holds text" in result.stderr
+    assert search(folder, "cat") == before
+
+
+def test_a_search_that_finds_nothing_says_so_and_prints_nothing(tmp_path):
+    run("index", "-", "-o", tmp_path / "c", stdin="")
+    result = run("search", tmp_path / "c", "cat")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No text was found.\n")
 
 
 def test_wrong_calls_of_search_are_refused(tmp_path):

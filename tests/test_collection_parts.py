@@ -110,6 +110,8 @@ def test_a_large_collection_is_not_rewritten_for_a_few_rows(n_rows, n_new):
         (RuntimeError("lance error: Commit conflict for version 4"), "Another process has written .* Do it again"),
         (RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), /x.rs:1:2"), "Make room"),
         (OSError(13, "Permission denied"), "Check the rights"),
+        (RuntimeError("Generic S3 error: Failed to resolve region for bucket 'x'"), "Check the address"),
+        (RuntimeError("Generic LocalFileSystem error: Unable to open file"), "is missing or damaged"),
         (ValueError("Invalid input, no magic"), "Cannot read notes: no magic. A file .* is missing or damaged"),
     ],
 )

@@ -67,13 +67,13 @@ class RowError(InputError):
 
 
 class UnknownNameError(TwinvecError, LookupError):
-    """A name is not among the known ones; says which are, and which is nearest."""
+    """A name is not among the known ones; says which are, and which is nearest. ``note`` is what else to know."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: object, known: Iterable[str], *, note: str = "") -> None:
         choices = sorted(known)
         close = get_close_matches(str(name), choices, n=1)
         guess = f"Did you mean {close[0]!r}? " if close else ""
-        super().__init__(f"Unknown {kind} {name!r}.", hint=f"{guess}Choose from: {', '.join(choices)}.")
+        super().__init__(f"Unknown {kind} {name!r}.", hint=f"{guess}Choose from: {', '.join(choices)}. {note}".rstrip())
 
 
 class ModelFolderError(TwinvecError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +16,7 @@ from twinvec.cli.screen import say, show_seconds
 if TYPE_CHECKING:
     from twinvec.collection import Collection
 
-__all__ = ["index", "open_collection"]
+__all__ = ["index", "known_columns", "open_collection"]
 
 BATCH_ROWS = 4096  # written in one commit: what a kill can cost
 TIDY_SHARE = 0.05  # so many new texts are worth going through all
@@ -36,13 +37,20 @@ def index(*, rows: RowChoice, folder: str, model: ModelChoice, language: str, re
     texts that the collection does not have yet are embedded, so a second run is quick; one that was killed goes on.
     FOLDER may be an address in an object store, such as s3://bucket/notes.
 
+    The other columns are kept, to filter by. All that csv and tsv have is text: name columns of numbers by --number.
+
     A collection keeps the model it was made with: without --model that one is used, and another is refused.
     """
     source = FileRows(rows)
+    kinds = known_columns(folder)
+    batches = source.batches(BATCH_ROWS, kinds)
+    first = list(islice(batches, 1))
+    for batch in first:
+        batch.check(kinds)  # before a collection is made
     collection = open_collection(folder, model, language=language, re_embed=re_embed)
     started = time.perf_counter()
     done: Counter[str] = Counter()
-    for batch in source.batches(BATCH_ROWS, collection.columns):
+    for batch in chain(first, batches):
         written = batch.upsert_into(collection)
         done.update(added=written.n_added, replaced=written.n_replaced, unchanged=written.n_unchanged)
         done.update(embedded=written.n_embedded)
@@ -52,6 +60,15 @@ def index(*, rows: RowChoice, folder: str, model: ModelChoice, language: str, re
     repeated = f", {source.n_repeated:,} repeated" if source.n_repeated else ""
     took = show_seconds(time.perf_counter() - started)
     say(f"{folder}: {counts}{repeated}; {done['embedded']:,} embedded, in {took}. It holds {len(collection):,} texts.")
+
+
+def known_columns(folder: str) -> dict[str, str]:
+    """The columns of metadata that the collection has, none if it is not there, and what they hold."""
+    from twinvec.collection import Collection
+    from twinvec.collection.location import locate
+    from twinvec.collection.store import is_collection
+
+    return Collection.open(folder).columns if is_collection(locate(folder)) else {}
 
 
 def open_collection(folder: str, model: ModelChoice, *, language: str, re_embed: bool) -> Collection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -78,12 +79,25 @@ class Batch:
     ids: list[str] = field(default_factory=list)
     metadata: list[dict[str, object]] = field(default_factory=list)
 
+    def check(self, kinds: Mapping[str, str]) -> None:
+        """Refuse rows that a collection with these columns of metadata would refuse."""
+        from twinvec.collection.columns import column_kinds
+        from twinvec.collection.rows import checked_rows
+
+        with self._placed_errors():
+            column_kinds(checked_rows(self.texts, self.ids, self.metadata).metadata, kinds)
+
     def upsert_into(self, collection: Collection) -> Written:
         """Write the rows; an error says where in the file they stand."""
+        with self._placed_errors():
+            return collection.upsert(self.texts, self.ids, self.metadata)
+
+    @contextmanager
+    def _placed_errors(self) -> Iterator[None]:
         from twinvec.errors import InputError
 
         try:
-            return collection.upsert(self.texts, self.ids, self.metadata)
+            yield
         except InputError as error:
             raise InputError(
                 f"{self.first} to {self.last}: {error.problem}", hint=f"{error.hint} Counted from the first of them."

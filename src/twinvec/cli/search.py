@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinvec.cli.options import FORMATS, ModelChoice, TextSource, model_options
-from twinvec.cli.screen import open_console, plain_table
+from twinvec.cli.screen import open_console, plain_table, say
 
 if TYPE_CHECKING:
     from twinvec.collection import Hit
@@ -55,6 +55,8 @@ def search(
     The texts of a FILE, read as by embed, are embedded on the fly and all compared; that needs no collection. A
     terminal gets a table; a file or a pipe gets JSON lines with the score, the id, the text and the metadata. The id
     of a text of a file is its row, counted from 0.
+
+    A collection is searched by the model it was made with; --model is for one that has moved, and for files.
     """
     if Path(place).is_dir() or "://" in place:
         if column or format:
@@ -66,11 +68,13 @@ def search(
         if mode != "dense" or where:
             raise click.UsageError(f"--mode and --where need a collection: twinvec index {place} --out FOLDER")
         hits = _of_file(TextSource(place, column, format), query, k, model=model)
-    if as_json or not sys.stdout.isatty():
+    if not hits:
+        say("No text was found.")
+    elif as_json or not sys.stdout.isatty():
         for hit in hits:
             click.echo(json.dumps(_row(hit), ensure_ascii=False, default=str))
-        return
-    _print_table(hits)
+    else:
+        _print_table(hits)
 
 
 def _of_collection(

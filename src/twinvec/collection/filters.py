@@ -40,7 +40,7 @@ def check_filter(where: str, columns: Collection[str]) -> str:
     known = {column.lower() for column in columns}
     for name in _names(where):
         if name.lower() not in known:
-            raise UnknownNameError("column", name, columns)
+            raise UnknownNameError("column", name, columns, note="Texts stand in single quotes.")
     return where
 
 

@@ -16,6 +16,7 @@ PREFIX = re.compile(r"^(?:lance error: |LanceError\(\w+\): |Invalid input, |Exte
 HINTS = {
     r"conflict|concurrent": "Another process has written at the same time; nothing was changed. Do it again.",
     r"os error (?:27|28|122)|No space|too large": "Make room on the disk; nothing was changed.",
+    r"Generic (?!LocalFileSystem)\w+ error": "Check the address, the network, and the options and rights of the store.",
     r"os error (?:1|13|30)\b|denied|read-only": "Check the rights to the folder.",
 }
 DAMAGED = "A file of the collection is missing or damaged; bring it back from a copy."
