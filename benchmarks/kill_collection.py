@@ -5,7 +5,8 @@
 A process adds, replaces and removes batches of texts, rebuilds the indexes, and now and then embeds all texts again by
 another model; before and after each step it says so. At a random moment it is killed (SIGKILL). What it has said to be
 done must then be in the collection, the step in flight must be there as a whole or not at all, every vector must be
-that of its text, and a new writer must be able to go on. A reader looks all the while: it must see whole batches only.
+that of its text, and a new writer must be able to go on. A reader looks all the while, at all rows and through a search
+by words: it must see whole batches only.
 The model is a fake that needs no weights.
 """
 
@@ -107,11 +108,25 @@ def read_state(folder: Path) -> State:
     vectors = np.array([row["vector"] for row in found], dtype=np.float32).reshape(-1, WIDTH)
     expected = np.asarray(embedder(name).documents([row["text"] for row in found])).reshape(-1, WIDTH)
     assert np.allclose(vectors, expected, atol=1e-6), "a vector is not that of its text"
+    check_whole(state)
+    return state
+
+
+def search_state(folder: Path) -> State:
+    """All rows by a search for the words that they have; every batch must be whole here too."""
+    hits = Collection.open(folder).search("add replace", sys.maxsize, mode="text")
+    state = {hit.id: (hit.text, hit.metadata["batch"]) for hit in hits}
+    assert len(state) == len(hits), f"{len(hits) - len(state)} ids are found twice"
+    check_whole(state)
+    return state
+
+
+def check_whole(state: State) -> None:
+    """Every batch must have all its rows, and all as added or all as replaced."""
     for number, size in Counter(batch for _, batch in state.values()).items():
         assert size == BATCH, f"batch {number} has {size} of {BATCH} rows"
         kinds = {text.split()[0] for text, batch in state.values() if batch == number}
         assert len(kinds) == 1, f"batch {number} is half replaced"
-    return state
 
 
 class Reader(Thread):
@@ -127,6 +142,7 @@ class Reader(Thread):
         while not self.stop.is_set():
             try:
                 read_state(self.folder)
+                search_state(self.folder)
             except (AssertionError, TwinvecError) as error:
                 self.faults.append(str(error))
             self.n_reads += 1
@@ -196,7 +212,7 @@ def run(folder: Path, kills: int, seed: int) -> dict[str, Any]:
             if possible != state and found == possible:
                 in_flight_done += 1
                 state = possible
-        lost += found != state
+        lost += found != state or search_state(folder) != found
         state, first = found, max((number for _, _, number in said), default=first - 1) + 1
     reader.stop.set()
     reader.join()

@@ -460,6 +460,14 @@ def test_a_place_that_is_taken_or_empty_is_said_to_be(tmp_path, filled):
         Collection.open(tmp_path / "file")
 
 
+@pytest.mark.parametrize(
+    "call", [Collection.open, lambda path: Collection.create(path, model=CountingEmbedder().embedder)]
+)
+def test_a_store_that_cannot_be_reached_is_not_said_to_be_damaged(call):
+    with pytest.raises(CollectionError, match=r"Cannot (reach|make) nowhere://x/notes: .* Check the address"):
+        call("nowhere://x/notes")
+
+
 def test_a_table_that_is_no_collection_is_said_to_be_none(tmp_path):
     import lancedb
 

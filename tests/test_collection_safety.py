@@ -34,7 +34,7 @@ len(collection)
 (folder.parent / f"ready-{writer}").touch()
 while len(list(folder.parent.glob("ready-*"))) < 2:
     time.sleep(0.005)
-for number in range(12):
+for number in range(6):
     try:
         collection.add([f"{writer} adds {number} {i}" for i in range(3)], [f"both-{number}-{i}" for i in range(3)])
         print(f"both-{number}")
@@ -60,13 +60,13 @@ def test_two_processes_that_write_at_once_leave_every_id_once(tmp_path):
     added = {name: process.communicate(timeout=600)[0].split() for name, process in writers.items()}
     assert [process.returncode for process in writers.values()] == [0, 0]
     found = contents(collection)
-    assert sorted(added["one"] + added["other"]) == sorted(f"both-{number}" for number in range(12))  # one of them each
+    assert sorted(added["one"] + added["other"]) == sorted(f"both-{number}" for number in range(6))  # one of them each
     for writer, batches in added.items():
         for batch in batches:
             number = batch.removeprefix("both-")
             assert [found[f"{batch}-{i}"][0] for i in range(3)] == [f"{writer} adds {number} {i}" for i in range(3)]
-        assert all(found[f"{writer}-{number}"][0] == f"{writer} has {number}" for number in range(12))
-    assert len(found) == 12 * 3 + 3 + 2 * 12
+        assert all(found[f"{writer}-{number}"][0] == f"{writer} has {number}" for number in range(6))
+    assert len(found) == 6 * 3 + 3 + 2 * 6
     assert collection.columns == {"one": "int", "other": "int"}
 
 

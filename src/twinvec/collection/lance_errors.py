@@ -8,15 +8,17 @@ from contextlib import contextmanager
 
 from twinvec.errors import CollectionError, TwinvecError
 
-__all__ = ["lance_errors", "reason_of"]
+__all__ = ["UNREACHED", "lance_errors", "reason_of"]
 
 SOURCE_PLACE = re.compile(r",\s+\S+\.rs:\d+:\d+")
 PREFIX = re.compile(r"^(?:lance error: |LanceError\(\w+\): |Invalid input, |External error: |.*Invalid user input: )+")
+LONGEST_REASON = 300  # of an object store it may hold whole answers of a server
+UNREACHED = "Check the address, the network, and the options and rights of the store."
 # what the reason says -> what to do about it; the first that is found
 HINTS = {
     r"conflict|concurrent": "Another process has written at the same time; nothing was changed. Do it again.",
     r"os error (?:27|28|122)|No space|too large": "Make room on the disk; nothing was changed.",
-    r"Generic (?!LocalFileSystem)\w+ error": "Check the address, the network, and the options and rights of the store.",
+    r"Generic (?:S3|GCS|MicrosoftAzure|HTTP)": UNREACHED,
     r"os error (?:1|13|30)\b|denied|read-only": "Check the rights to the folder.",
 }
 DAMAGED = "A file of the collection is missing or damaged; bring it back from a copy."
@@ -29,17 +31,21 @@ def reason_of(error: BaseException) -> str:
     'file size is too small'
     """
     text = SOURCE_PLACE.sub("", str(error).splitlines()[0] if str(error) else type(error).__name__)
-    return PREFIX.sub("", text).rstrip(". ")
+    reason = PREFIX.sub("", text).rstrip(". ")
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]} ..."
 
 
 @contextmanager
-def lance_errors(doing: str) -> Iterator[None]:
-    """Turn whatever Lance raises while ``doing`` something (such as "read /data/notes") into a CollectionError."""
+def lance_errors(doing: str, *, hint: str | None = None) -> Iterator[None]:
+    """Turn whatever Lance raises while ``doing`` something (such as "read /data/notes") into a CollectionError.
+
+    Without a ``hint`` what it raises decides what to do about it.
+    """
     try:
         yield
     except TwinvecError:
         raise
     except (RuntimeError, OSError, ValueError) as error:
         reason = reason_of(error)
-        hint = next((hint for pattern, hint in HINTS.items() if re.search(pattern, reason, re.IGNORECASE)), DAMAGED)
-        raise CollectionError(f"Cannot {doing}: {reason}.", hint=hint) from error
+        fitting = (what for pattern, what in HINTS.items() if re.search(pattern, reason, re.IGNORECASE))
+        raise CollectionError(f"Cannot {doing}: {reason}.", hint=hint or next(fitting, DAMAGED)) from error

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from types import ModuleType
 
 from twinvec.collection.indexes import make_text_index
-from twinvec.collection.lance_errors import lance_errors
+from twinvec.collection.lance_errors import UNREACHED, lance_errors
 from twinvec.collection.lance_types import ArrowBatch, ArrowSchema, LanceDatabase, LanceTable
 from twinvec.collection.location import TABLE, Location
 from twinvec.collection.locking import sync_changes, writer_lock
@@ -77,7 +77,7 @@ def is_collection(location: Location) -> bool:
     """Whether there is a table of texts, in whatever state."""
     if location.folder is not None:
         return (location.folder / f"{TABLE}.lance").is_dir()
-    with lance_errors(f"reach {location.uri}"):
+    with lance_errors(f"reach {location.uri}", hint=UNREACHED):
         return TABLE in _connect(location).list_tables().tables
 
 
@@ -96,7 +96,7 @@ def create_store(location: Location, header: Header) -> Store:
 
 
 def _make(location: Location, header: Header) -> None:
-    with lance_errors(f"make {location.uri}"):
+    with lance_errors(f"make {location.uri}", hint=UNREACHED if location.folder is None else None):
         table = _connect(location).create_table(TABLE, schema=table_schema(header, {}))
         make_text_index(table, header.language)
 
