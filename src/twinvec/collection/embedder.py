@@ -14,10 +14,10 @@ import numpy as np
 
 from twinvec.encoder import Encoder
 from twinvec.errors import InputError
-from twinvec.files import digest_files
 from twinvec.loading import load
-from twinvec.model_folder import WK, ModelFolder, Pooling, model_files, read_model_folder
-from twinvec.search.exact import checked_rows
+from twinvec.model_folder import WK, ModelFolder, Pooling, read_model_folder
+from twinvec.model_identity import model_digest
+from twinvec.search.rows import checked_rows
 from twinvec.shipped import SHIPPED, shipped_folder
 from twinvec.types import Array, Vectors
 from twinvec.wk import WKSettings
@@ -120,13 +120,7 @@ def _name(path: Path) -> str:
 def _digest(encoder: Encoder) -> str:
     """Of the model's files, readout and width. Precision and versions are left out: they move vectors little."""
     folder = encoder.folder
-    files = model_files(folder.path)
-    parts = {
-        "files": [[str(file.relative_to(folder.path)), file.stat().st_size] for file in files],
-        "content": digest_files(files),
-        "readout": _readout(folder),
-        "width": encoder.width,
-    }
+    parts = {"files": model_digest(folder.path), "readout": _readout(folder), "width": encoder.width}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
