@@ -20,6 +20,7 @@ from twinvec.search import (
     build_index,
     building,
     choose_index,
+    fill_index,
     find_duplicates,
     load_index,
     measure_recall,
@@ -195,6 +196,27 @@ def test_vectors_larger_than_memory_are_read_in_blocks(tmp_path, monkeypatch, dt
     mapped = np.load(tmp_path / "v.npy", mmap_mode="r")
     hits = search_index(index, QUERIES, vectors=mapped)
     assert np.mean([len(set(a) & set(b)) for a, b in zip(hits.ids, TRUTH, strict=True)]) > 9.5
+
+
+def test_a_build_that_was_stopped_is_continued_as_if_it_had_not_been(case, tmp_path, monkeypatch):
+    whole, _, _ = case
+    monkeypatch.setattr(building, "BLOCK_ROWS", 500)
+    index = new_index(whole.settings, WIDTH)
+    if not index.is_trained:
+        index.train(VECTORS)
+    fill_index(index, VECTORS, stop=2300, progress=False)
+    assert len(index) == 2300
+    save_index(index, tmp_path / "index")
+    continued = load_index(tmp_path / "index")
+    fill_index(continued, Generated(), progress=False)
+    assert len(continued) == 6000
+    fill_index(continued, VECTORS, progress=False)  # there is nothing left to add
+    assert len(continued) == 6000
+    both = zip(whole.search(QUERIES).ids, continued.search(QUERIES).ids, strict=True)
+    shared = [len(set(a) & set(b)) for a, b in both]
+    assert np.mean(shared) > (9.8 if whole.settings.kind == "hnsw" else 9.99)  # threads link a graph in any order
+    with pytest.raises(InputError, match="holds 6000 vectors already, but only 10 were given"):
+        fill_index(continued, VECTORS[:10])
 
 
 def test_a_sample_is_read_in_pieces_from_all_over():

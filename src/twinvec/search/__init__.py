@@ -1,7 +1,7 @@
 """Search and mining over vectors: exact, by blocks and never by an n x n matrix; or by an index, with its recall."""
 
 from twinvec.search.approximate import approximate_duplicates, approximate_pairs, pairs_above
-from twinvec.search.building import build_index
+from twinvec.search.building import build_index, fill_index
 from twinvec.search.codes import Codes, encode_codes, search_codes
 from twinvec.search.duplicates import Duplicates, Keep, find_duplicates
 from twinvec.search.exact import search
@@ -31,6 +31,7 @@ __all__ = [
     "build_index",
     "choose_index",
     "encode_codes",
+    "fill_index",
     "find_duplicates",
     "hard_negatives",
     "load_index",

@@ -13,7 +13,7 @@ from twinvec.search.index_files import new_index
 from twinvec.search.index_settings import IndexSettings, choose_index, sample_size
 from twinvec.types import Array
 
-__all__ = ["RowSource", "build_index", "sample_rows"]
+__all__ = ["RowSource", "build_index", "fill_index", "sample_rows"]
 
 BLOCK_ROWS = 65_536  # 100 MB of width 384 in float32
 SAMPLE_PIECES = 256
@@ -48,12 +48,26 @@ def build_index(
     index = new_index(settings, width)
     if not index.is_trained:
         index.train(sample_rows(vectors, sample_size(settings, n)))
-    with Progress(n, "indexing", shown=progress) as bar:
-        for start in range(0, n, BLOCK_ROWS):
+    fill_index(index, vectors, progress=progress)
+    return index
+
+
+def fill_index(index: Index, vectors: RowSource, *, stop: int | None = None, progress: bool | None = None) -> None:
+    """Add to a trained index those rows of ``vectors`` ``(n, width)`` that it lacks, up to ``stop`` (default: all).
+
+    Saved now and then between two stops, an index that takes hours to build is continued after a crash.
+    """
+    n = vectors.shape[0] if stop is None else min(stop, vectors.shape[0])
+    if len(index) > vectors.shape[0]:
+        raise InputError(
+            f"The index holds {len(index)} vectors already, but only {vectors.shape[0]} were given.",
+            hint="Give those from which it was begun, and more.",
+        )
+    with Progress(n - len(index), "indexing", shown=progress) as bar:
+        for start in range(len(index), n, BLOCK_ROWS):
             block = vectors[start : min(start + BLOCK_ROWS, n)]
             index.add(block)
             bar.advance(len(block))
-    return index
 
 
 def sample_rows(vectors: RowSource, count: int) -> Array:
