@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -28,6 +29,9 @@ PACKAGES = (
     "torch",
     "optimum-onnx",
     "lancedb",
+    "numpy",
+    "faiss-cpu",
+    "usearch",
 )
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16", "amx_int8")
 
@@ -71,6 +75,11 @@ def alternate(contenders: Mapping[str, Callable[[], object]], rounds: int) -> di
             run()
             seconds[name].append(time.perf_counter() - started)
     return {name: median(values) for name, values in seconds.items()}
+
+
+def peak_mb() -> float:
+    """The most memory this process ever held, pages of mapped files among it."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def machine() -> dict[str, Any]:

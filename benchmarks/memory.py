@@ -5,13 +5,12 @@ python benchmarks/memory.py [--model FOLDER] [--count 1000000]
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Iterator
 
 import numpy as np
-from common import arguments, write_result
+from common import arguments, peak_mb, write_result
 
 import twinvec
 
@@ -44,11 +43,6 @@ def generated(count: int) -> Iterator[str]:
     rng = np.random.default_rng(0)
     for i in range(count):
         yield f"{' '.join(WORDS[j] for j in rng.integers(len(WORDS), size=1 + i % 6))} {i}"
-
-
-def peak_mb() -> float:
-    """The most memory this process ever held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
