@@ -212,6 +212,7 @@ def options_of() -> argparse.Namespace:
     parser.add_argument("--large", type=int, default=1_000_000, help="vectors of the large search; 0: none")
     parser.add_argument("--large-rounds", type=int, default=3, help="of the large search, which takes long")
     parser.add_argument("--communities", type=int, default=200_000, help="vectors of the large clustering; 0: none")
+    parser.add_argument("--real-texts", type=int, help="real texts for both of these (default: all there are)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "twinvec-benchmark")
     parser.add_argument("--only-communities", type=Path, help=argparse.SUPPRESS)
@@ -236,6 +237,7 @@ def main() -> None:
     rows += community_rows(vectors, options.rounds)
     if options.large or options.communities:
         many, facts["large_texts"] = real_texts(options.data)
+        many = many[: options.real_texts]
         real = real_vectors(many, model, folder)
         kept = real[:-HELD_OUT]
     if options.communities:
