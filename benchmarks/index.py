@@ -101,8 +101,8 @@ def show(vectors: dict[str, Any], built: dict[str, Any], searched: dict[int, dic
     print(f"\n{built['words']}")
     print(
         f"built in {built['seconds']} s (of which {built['train_seconds']} s to learn from a sample), "
-        f"{show_bytes(built['index_bytes'])} on the disk beside {show_bytes(vectors['stored_bytes'])} of {vectors['stored']} vectors, "
-        f"peak {built['peak_mb']} MB"
+        f"{show_bytes(built['index_bytes'])} on the disk beside {show_bytes(vectors['stored_bytes'])} "
+        f"of {vectors['stored']} vectors, peak {built['peak_mb']} MB"
     )
     for threads, row in searched.items():
         print(
