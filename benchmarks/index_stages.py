@@ -86,7 +86,7 @@ def merged(best: Hits, new: Hits, start: int) -> Hits:
 def build(source: Perturbed, place: Path, max_memory: int) -> dict[str, Any]:
     """Build the index that ``choose_index`` chooses; it is saved now and then, and continued from there."""
     started, source_mb = time.perf_counter(), peak_mb()
-    settings = choose_index(*source.shape, max_memory)
+    settings = choose_index(len(source), source.shape[1], max_memory)
     print(settings.words(), file=sys.stderr, flush=True)
     times = {"train_seconds": 0.0, "seconds": 0.0}
     if (place / INDEX).exists():
@@ -97,13 +97,13 @@ def build(source: Perturbed, place: Path, max_memory: int) -> dict[str, Any]:
         if not index.is_trained:
             index.train(sample_rows(source, sample_size(settings, len(source))))
         times["train_seconds"] = round(time.perf_counter() - started, 1)
-    before, begun = times["seconds"], len(index)
-    saving = 0.0
+    before, begun, saving = times["seconds"], len(index), 0.0
+    filling = time.perf_counter()
     while len(index) < len(source):
         stop = min(len(index) + ROWS_SAVED, len(source))
         for until in range(len(index) + BLOCK_ROWS, stop + BLOCK_ROWS, BLOCK_ROWS):
             fill_index(index, source, stop=min(until, stop), progress=False)
-            _say("indexing", len(index), len(source), started, begun)
+            _say("indexing", len(index), len(source), filling, begun)
         saved = time.perf_counter()
         save_index(index, place / INDEX, replace=True)
         saving += time.perf_counter() - saved

@@ -118,7 +118,7 @@ def true_pairs(vectors: Vectors, k: int) -> Ids:
     keys, scores = np.empty(0, np.int64), np.empty(0)
     for start in range(0, n, 1000):
         block = rows[start : start + 1000] @ rows[start:].T
-        block[np.tri(*block.shape, dtype=bool)] = -np.inf
+        block[np.tri(*block.shape, dtype=np.bool_)] = -np.inf
         best = np.argpartition(-block.ravel(), min(k, block.size - 1))[:k]
         left, right = np.divmod(best, block.shape[1])
         keys = np.concatenate([keys, (left + start) * n + right + start])
@@ -190,9 +190,8 @@ def many_communities(path: Path, count: int) -> Row:
     command = [sys.executable, __file__, "--only-communities", str(path), "--communities", str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     row: Row = json.loads(done.stdout.splitlines()[-1])
-    print(
-        f"communities of {count:,}: {row['seconds']} s, peak {row['peak_mb']} MB ({row['peak_mb_before']} before), {row['n_communities']} found"
-    )
+    memory = f"peak {row['peak_mb']} MB ({row['peak_mb_before']} before)"
+    print(f"communities of {count:,}: {row['seconds']} s, {memory}, {row['n_communities']} found", flush=True)
     return row
 
 

@@ -21,7 +21,7 @@ import twinvec
 from twinvec.types import Vectors
 
 ENGLISH = ("argument", "nli", "search", "sts", "transfer")
-PIECE = 4096  # rows that are made from one seed
+PIECE = 1024  # rows that are made from one seed
 HELD_OUT = 2_000  # real texts that no stored vector is made of: queries are
 
 Shape = Literal["real", "even"]
@@ -90,7 +90,7 @@ class Perturbed:
         pieces = range(start // PIECE, -(-stop // PIECE))
         made = np.concatenate([np.empty((0, self.shape[1]), np.float32), *map(self._piece, pieces)])
         first = pieces.start * PIECE
-        return made[start - first : stop - first]
+        return made[start - first : stop - first].copy()  # a view would keep all of it in memory
 
     def blocks(self, n_rows: int, start: int = 0) -> Iterator[tuple[int, Vectors]]:
         """All rows from ``start`` on, ``n_rows`` at a time, each block with the number of its first row."""
@@ -99,7 +99,7 @@ class Perturbed:
 
     def facts(self) -> dict[str, Any]:
         """What a reader must know of the set."""
-        cosines = np.concatenate([self._cosines_to_base(piece) for piece in range(min(4, -(-self.n // PIECE)))])
+        cosines = np.concatenate([self._cosines_to_base(piece) for piece in range(min(16, -(-self.n // PIECE)))])
         return {
             "n_vectors": self.n,
             "width": self.shape[1],
