@@ -151,7 +151,7 @@ def measure(place: Path, stored: str, *, recall: float, rounds: int) -> dict[str
 
 
 def tune(index: Index, queries: Vectors, vectors: Array, truth: Ids, *, recall: float) -> list[dict[str, Any]]:
-    """Double the effort until the recall is reached; the index keeps it. All that was tried, with its price."""
+    """Raise the effort by halves until the recall is reached; the index keeps it. All that was tried, with its price."""
     tried: list[dict[str, Any]] = []
     while True:
         runs = [timed(index, query, vectors) for query in queries]
@@ -167,7 +167,7 @@ def tune(index: Index, queries: Vectors, vectors: Array, truth: Ids, *, recall: 
         print(tried[-1], file=sys.stderr, flush=True)
         if reached >= recall or index.settings.effort >= MOST_EFFORT:
             return tried
-        index.settings = replace(index.settings, effort=2 * index.settings.effort)
+        index.settings = replace(index.settings, effort=index.settings.effort * 3 // 2)
 
 
 def timed(index: Index, queries: Vectors, vectors: Array) -> tuple[Hits, float]:
