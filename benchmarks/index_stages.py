@@ -151,7 +151,7 @@ def measure(place: Path, stored: str, *, recall: float, rounds: int) -> dict[str
 
 
 def tune(index: Index, queries: Vectors, vectors: Array, truth: Ids, *, recall: float) -> list[dict[str, Any]]:
-    """Raise the effort by halves until the recall is reached; the index keeps it. All that was tried, with its price."""
+    """Raise the effort by halves until the recall is reached; the index keeps it. All that was tried, with its time."""
     tried: list[dict[str, Any]] = []
     while True:
         runs = [timed(index, query, vectors) for query in queries]
