@@ -88,9 +88,9 @@ class Perturbed:
         start, stop, step = rows.indices(self.n)
         assert step == 1, "rows are made in order"
         pieces = range(start // PIECE, -(-stop // PIECE))
-        made = np.concatenate([np.empty((0, self.shape[1]), np.float32), *map(self._piece, pieces)])
+        made: Vectors = np.concatenate([np.empty((0, self.shape[1]), np.float32), *map(self._piece, pieces)])
         first = pieces.start * PIECE
-        return made[start - first : stop - first].copy()  # a view would keep all of it in memory
+        return np.array(made[start - first : stop - first])  # a view would keep all of it in memory
 
     def blocks(self, n_rows: int, start: int = 0) -> Iterator[tuple[int, Vectors]]:
         """All rows from ``start`` on, ``n_rows`` at a time, each block with the number of its first row."""
