@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from result_tables import table, where
+from result_markdown import table, where
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"

@@ -1,0 +1,165 @@
+"""How each benchmark's result is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from result_markdown import table, where
+
+
+def train(result: dict[str, Any]) -> str:
+    """Pairs a second and the loss curves."""
+    rows = [
+        [
+            row["name"],
+            f"{row['pairs_per_second']:.0f}",
+            f"{row['ratio']:.2f}",
+            " ".join(f"{x:.2f}" for x in row["losses"]),
+        ]
+        for row in result["rows"]
+    ]
+    header = [
+        f"{result['model']}, {result['n_pairs']:,} SNLI pairs, batch {result['batch']}",
+        "pairs a second",
+        "ratio",
+        f"loss, mean of every {result['steps_per_loss']} steps",
+    ]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def encode(result: dict[str, Any]) -> str:
+    """Speed and fidelity of each contender."""
+    rows = [
+        [
+            row["name"],
+            f"{row['sentences_per_second']:.0f}",
+            f"{row['ratio']:.2f}",
+            f"{row['mean_cosine']:.5f}",
+            f"{row['min_cosine']:.5f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = [f"{result['model']}, {result['n_texts']:,} sentences", "a second", "ratio", "mean cosine", "lowest"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def start(result: dict[str, Any]) -> str:
+    """Seconds and memory of a new process."""
+    rows = [
+        [
+            row["name"],
+            f"{row['seconds']:.2f}",
+            f"{row['ratio']:.1f}x",
+            str(row["peak_mb"]),
+            f"{row['memory_share']:.2f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["from import to the first vector", "seconds", "faster", "peak MB", "memory share"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def memory(result: dict[str, Any]) -> str:
+    """Peak memory over a long stream of texts."""
+    return (
+        f"`encode_iter` over {result['n_texts']:,} texts held at most {result['peak_mb']} MB "
+        f"({result['seconds']} seconds).\n\n{where(result)}"
+    )
+
+
+def limits(result: dict[str, Any]) -> str:
+    """How near the bare matrix products the encoder runs."""
+    rows = [
+        [
+            row["precision"],
+            f"{row['products_gflops_all_cores']:.0f}",
+            str(row["limit_texts_per_second"]),
+            str(row["texts_per_second"]),
+            f"{row['share_of_limit']:.0%}",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["precision", "products, Gflop/s", "their limit, texts/s", "reached", "share"]
+    shares = ", ".join(f"{name} {share:.1%}" for name, share in result["float32_shares"].items())
+    return f"{table(header, rows)}\n\nTime in float32, by operator: {shares}.\n\n{where(result)}"
+
+
+def static(result: dict[str, Any]) -> str:
+    """Speed of a static model, with what its words being known is worth."""
+    rows = [
+        [
+            row["name"],
+            f"{row['sentences_per_second']:,.0f}",
+            f"{row['ratio']:.1f}",
+            "" if row["mean_cosine"] is None else f"{row['mean_cosine']:.5f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = [f"{result['model']} beside {result['rival']}", "a second", "ratio", "mean cosine"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def wk(result: dict[str, Any]) -> str:
+    """What SBERT-WK costs, and what its form with one small matrix a token gains over a QR for every window."""
+    rows = [
+        [
+            row["model"],
+            f"{row['mean_per_second']:.0f}",
+            f"{row['wk_per_second']:.0f}",
+            f"{row['cost']:.2f}",
+            f"{row['qr_ms']:.0f}",
+            f"{row['gram_ms']:.1f}",
+            f"{row['times_faster']:.0f}",
+        ]
+        for row in result["rows"]
+    ]
+    speeds = ["texts a second, mean", "SBERT-WK", "cost"]
+    header = [f"{result['n_texts']:,} sentences", *speeds, "QR of some, ms", "ours, ms", "times faster"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def cranfield(result: dict[str, Any]) -> str:
+    """Retrieval by meaning, by words, and by both."""
+    rows = [[row["mode"], f"{row['ndcg']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"] for row in result["rows"]]
+    return f"{table([result['model'], 'nDCG@10', '95 % interval'], rows)}\n\n{where(result)}"
+
+
+def search(result: dict[str, Any]) -> str:
+    """Exact search, pairs and communities beside the rivals."""
+    rows = [
+        [
+            row["task"],
+            row["name"],
+            f"{row['seconds']:.3f}",
+            f"{row['ratio']:.2f}" if "ratio" in row else "",
+            f"{row['good']:.4f}" if "good" in row else "",
+            f"{row['same']:.4f}" if "same" in row else f"peak {row['peak_mb']:,} MB",
+        ]
+        for row in result["rows"]
+    ]
+    header = [f"{result['threads']} threads, width 384", "", "seconds", "ratio", "as good", "the same"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def index(result: dict[str, Any]) -> str:
+    """An index of many vectors: what it took to build, and how well and fast it finds."""
+    vectors, built = result["vectors"], result["built"]
+    rows = [
+        [
+            str(row["threads"]),
+            f"{row['recall']:.4f}",
+            f"{row['raw_recall']:.4f}",
+            f"{row['p50_ms']:.2f}",
+            f"{row['p95_ms']:.2f}",
+            f"{row['batch_ms']:.2f}",
+            f"{row['own_mb']:,}",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["threads", "recall@10", "before re-scoring", "one query, ms (p50)", "p95", "many at once, ms", "MB"]
+    sizes = f"{built['index_bytes'] / 1e9:.2f} GB beside {vectors['stored_bytes'] / 1e9:.2f} GB of {vectors['stored']}"
+    words = (
+        f"{result['set']['n_vectors']:,} vectors: {built['words']} Built in {built['seconds']:,.0f} s with at most "
+        f"{built['peak_mb']:,} MB; {sizes} vectors."
+    )
+    return f"{words}\n\n{table(header, rows)}\n\n{where(result)}"

@@ -1,0 +1,120 @@
+"""How scores, texts and layers of models are shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from result_markdown import table
+
+GROUPS = "function_words", "content_words"
+CHANCE = 0.05
+
+
+def scores(result: dict[str, Any]) -> str:
+    """Our models beside their teachers, one a column."""
+    header = ["", *result]
+    models = list(result.values())
+    rows = [[task, *(f"{model['sts'][task]:.2f}" for model in models)] for task in models[0]["sts"]]
+    rows.append(["**STS average**", *(f"**{model['sts_average']:.2f}**" for model in models)])
+    rows += [[task, *(f"{model['transfer'][task]:.2f}" for model in models)] for task in models[0]["transfer"]]
+    rows.append(["**transfer average**", *(f"**{model['transfer_average']:.2f}**" for model in models)])
+    rows.append(["**Cranfield nDCG@10**", *(f"**{model['cranfield']:.2f}**" for model in models)])
+    return table(header, rows)
+
+
+def texts(result: dict[str, Any]) -> str:
+    """What the training texts are, and under which licence."""
+    rows = [
+        [
+            f"{each['name']}: {each['kind']}",
+            f"{each['texts']:,}",
+            f"{each['registry']} {each['package']} {each['version']}".strip(),
+            each["licence"],
+        ]
+        for each in result["sources"]
+    ]
+    removed = ", ".join(f"{name} {count:,}" for name, count in result["removed_by_file"].items())
+    return (
+        f"{table(['source', 'texts', 'package', 'licence'], rows)}\n\n"
+        f"{result['texts']:,} texts; removed because an evaluation file has them: {result['removed']:,} ({removed})."
+    )
+
+
+def frontier(result: dict[str, Any]) -> str:
+    """Shapes of students."""
+    rows = [
+        [
+            row["shape"],
+            f"{row['megabytes']:.1f}",
+            f"{row['times_faster_float32']:.2f}",
+            f"{row['times_faster_int8']:.2f}",
+            f"{row['dev']:.2f}" if "dev" in row else "",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["shape", "MB", "times faster, float32", "int8", f"{result['dev']}, after {result['steps']} steps"]
+    return table(header, rows)
+
+
+def layers(result: dict[str, Any]) -> str:
+    """The best and the worst choice of layers of each size."""
+    rows = []
+    for count in sorted({len(row["layers"]) for row in result["rows"]}):
+        ranked = [row for row in result["rows"] if len(row["layers"]) == count]
+        best, worst = (f"{', '.join(map(str, row['layers']))}: {row['dev']:.2f}" for row in (ranked[0], ranked[-1]))
+        rows.append([f"{count} of 6 layers", best, worst])
+    return f"{table(['untrained', 'best', 'worst'], rows)}\n\nSTSb dev, Spearman x 100; all six: {result['whole']:.2f}."
+
+
+def words(result: dict[str, Any]) -> str:
+    """How unevenly words move, in each model of the layer lab."""
+    rows = [
+        [each["model"], *(", ".join(part[:6]) for part in (each["lowest"], each["middle"], each["highest"][::-1]))]
+        for each in result["models"]
+    ]
+    groups = [
+        [
+            each["model"],
+            *(f"{each[group][mean]:.4f}" for mean in ("variance", "variance_of_words") for group in GROUPS),
+            f"{100 * each['content_moves_more']:.0f} %",
+        ]
+        for each in result["models"]
+    ]
+    sorts = ["variance", "lowest", "middle", "highest"]
+    means = ["function words, as seen", "content words", "function words, each once", "content words"]
+    header = ["variance", *means, "content above function"]
+    return (
+        f"{table(sorts, rows)}\n\n{table(header, groups)}\n\n"
+        f"*{result['texts']:,} {result['source']}; words seen at least {result['min_count']} times.*"
+    )
+
+
+def sweeps(result: dict[str, Any]) -> str:
+    """Each model's own reading, and the best."""
+    rows = []
+    for each in result["sweeps"]:
+        own, best = each["own"], each["best"]
+        interval = f"{own['score']:.2f} ({own['low']:.2f} to {own['high']:.2f})"
+        is_other = best["name"] != own["name"]
+        lead = f"{best['lead']:+.2f}, p = {best['p_corrected']:.3f}" if is_other else ""
+        rows.append([each["model"], own["name"], interval, f"{best['name']}: {best['score']:.2f}", lead])
+    first = result["sweeps"][0]
+    header = [f"{first['n_pairs']:,} pairs of {first['data']}", "own reading", "score", "best", "lead, corrected"]
+    return f"{table(header, rows)}\n\n*{first['protocol']}.*"
+
+
+def wk_scores(result: dict[str, Any]) -> str:
+    """Mean pooling beside SBERT-WK on every task, one model a column."""
+    models = result["models"]
+    rows = []
+    for tasks in zip(*(model["comparisons"] for model in models), strict=True):
+        cells = [f"{each['left']:.2f} {each['right']:.2f} ({_signed(each)})" for each in tasks]
+        rows.append([f"{tasks[0]['task']}: {tasks[0]['protocol'].split(',')[0]}", *cells])
+    header = ["mean, SBERT-WK (difference)", *(model["model"] for model in models)]
+    bold = f"more than chance (paired test, p < {CHANCE} after Holm's correction over a model's tasks)"
+    return f"{table(header, rows)}\n\nBold: {bold}."
+
+
+def _signed(each: dict[str, Any]) -> str:
+    difference = f"{each['right'] - each['left']:+.2f}"
+    return f"**{difference}**" if each["p"] < CHANCE else difference
