@@ -7,7 +7,8 @@ seconds are medians. Ours gets plain arrays and checks them each time; FAISS get
 starts. Beside every time stands what was found: "good" is the share of answers whose cosine in float64 reaches that of
 the reference's last one, "same" the share of the very same answers, which falls where texts are tied. For communities
 "good" is the share with just the same members, "same" that with the same centre. The large set is made by perturbing
-real vectors; usearch sits it out, as it keeps every score of an exact search. Communities of many are found in a process of their own, whose peak memory is told.
+real vectors; usearch sits it out, as it keeps every score of an exact search. Communities of many are found in a
+process of their own, whose peak memory is told.
 """
 
 from __future__ import annotations
