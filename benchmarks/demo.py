@@ -1,0 +1,98 @@
+"""``twinvec demo`` end to end beside the same job written with sentence-transformers, each in a process of its own.
+
+    python benchmarks/demo.py [--model FOLDER] [--rounds 5]
+
+The job: 10,000 sentences gathered and embedded, the best 20,000 of all pairs, three questions answered, the report
+printed; the whole process is timed, from its start to its end, and all alternate. The rival runs ``--model`` with its
+defaults; ours runs its own default model, and ``--model`` too. "Shown" is the share of the rival's sentences that a
+report shows as well: with the same model nearly all, with another model others.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+from common import arguments, write_result
+
+RIVAL = """
+import sys
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import paraphrase_mining_embeddings, semantic_search
+from twinvec.cli.demo import FEW_WORDS, N_ANSWERS, N_CANDIDATES, N_NEAREST, N_REWORDED, N_SENTENCES, QUESTIONS
+from twinvec.cli.demo import choose_pairs
+from twinvec.cli.demo_report import Answer, Report, Times, print_report
+from twinvec.cli.sentences import are_near_duplicates, gather_sentences, shared_words
+
+texts = gather_sentences(N_SENTENCES)
+model = SentenceTransformer(sys.argv[1], device="cpu")
+vectors = model.encode(texts, convert_to_tensor=True)
+mined = paraphrase_mining_embeddings(vectors, max_pairs=N_CANDIDATES)
+pairs = [[i for _, i, _ in mined], [j for _, _, j in mined], [score for score, _, _ in mined]]
+hits = semantic_search(model.encode(list(QUESTIONS), convert_to_tensor=True), vectors, top_k=N_ANSWERS)
+print_report(
+    Report(
+        texts=texts,
+        nearest=choose_pairs(pairs, lambda a, b: not are_near_duplicates(texts[a], texts[b]), n=N_NEAREST),
+        reworded=choose_pairs(pairs, lambda a, b: shared_words(texts[a], texts[b]) <= FEW_WORDS, n=N_REWORDED),
+        answers=[
+            Answer(question, [(hit["score"], hit["corpus_id"]) for hit in found])
+            for question, found in zip(QUESTIONS, hits)
+        ],
+        times=Times(1, 1, 1, 1, 1),
+    )
+)
+"""
+
+
+def run(command: list[str]) -> tuple[float, set[str]]:
+    """Seconds of a whole process, and the sentences that its report shows."""
+    started = time.perf_counter()
+    environment = {**os.environ, "COLUMNS": "1000"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    seconds = time.perf_counter() - started
+    report = done.stdout.split("this machine")[0]
+    return seconds, {line.strip().removeprefix("0.").lstrip("0123456789 ") for line in report.splitlines()} - {""}
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = arguments(__doc__)
+    parser.set_defaults(rounds=5)
+    options = parser.parse_args()
+    ours = [sys.executable, "-m", "twinvec.cli", "demo"]
+    name = Path(options.model).name
+    rival = f"sentence-transformers, {name}"
+    commands = {
+        rival: [sys.executable, "-W", "ignore", "-c", RIVAL, str(options.model)],
+        "twinvec demo": ours,
+        f"twinvec demo, {name}": [*ours, "-m", str(options.model)],
+    }
+    runs: dict[str, list[tuple[float, set[str]]]] = {each: [] for each in commands}
+    for number in range(options.rounds + 1):
+        for each, command in commands.items():
+            found = run(command)
+            if number:  # the first warms the disk's cache
+                runs[each].append(found)
+    seconds = {each: median(s for s, _ in found) for each, found in runs.items()}
+    true = runs[rival][0][1]
+    rows = [
+        {
+            "name": each,
+            "seconds": round(seconds[each], 2),
+            "ratio": round(seconds[rival] / seconds[each], 2),
+            "shown": round(len(true & found[0][1]) / len(true), 3),
+        }
+        for each, found in runs.items()
+    ]
+    for row in rows:
+        print(f"{row['name']:40}{row['seconds']:>9.2f} s{row['ratio']:>8.2f}{row['shown']:>8.3f}")
+    write_result("demo", {"model": name, "rounds": options.rounds, "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
