@@ -124,6 +124,12 @@ def cranfield(result: dict[str, Any]) -> str:
     return f"{table([result['model'], 'nDCG@10', '95 % interval'], rows)}\n\n{where(result)}"
 
 
+def demo(result: dict[str, Any]) -> str:
+    """The whole demo beside the same job by the rival."""
+    rows = [[row["name"], f"{row['seconds']:.1f}", f"{row['ratio']:.2f}"] for row in result["rows"]]
+    return f"{table(['start to end', 'seconds', 'ratio'], rows)}\n\n{where(result)}"
+
+
 def search(result: dict[str, Any]) -> str:
     """Exact search, pairs and communities beside the rivals."""
     rows = [

@@ -44,6 +44,7 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "static": benchmarks.static,
     "wk": benchmarks.wk,
     "cranfield": benchmarks.cranfield,
+    "demo": benchmarks.demo,
     "search": benchmarks.search,
     "index-1000000": benchmarks.index,
     "index-40000000": benchmarks.index,
