@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import psutil
 import ray
+from ray._private import ray_constants
 from ray.cluster_utils import Cluster
 
 from bulk_fakes import content
@@ -50,10 +53,28 @@ class Killer(logging.Handler):
         if starting:  # so that no machine does all the work alone
             ray.wait(starting, num_returns=len(starting), timeout=120)
         for actor in self.crew._actors:
-            if actor.node in self.nodes and actor.start is None and actor.shards:
+            if actor.node in self.nodes and actor.start is None and actor.shards and self.kill(actor):
                 self.killed = actor.node
-                self.cluster.remove_node(self.nodes[actor.node], allow_graceful=False)
                 return
+
+    def kill(self, actor):
+        """Stop the node's worker; if it then is within a shard, kill it and the node, else let it go on."""
+        node = self.nodes[actor.node]
+        raylet = node.all_processes[ray_constants.PROCESS_TYPE_RAYLET][0].process.pid
+        workers = [each for each in psutil.Process(raylet).children() if each.name().startswith("ray::")]
+        assert workers
+        for worker in workers:
+            worker.suspend()
+        _, unfinished = ray.wait(list(actor.shards), num_returns=len(actor.shards), timeout=0.5)
+        if not unfinished:
+            for worker in workers:
+                worker.resume()
+            return False
+        self.cluster.remove_node(node, allow_graceful=False)
+        for worker in workers:
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()
+        return True
 
 
 def main(source, model, local, target):
