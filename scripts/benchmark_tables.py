@@ -165,7 +165,8 @@ def index(result: dict[str, Any]) -> str:
     header = ["threads", "recall@10", "before re-scoring", "one query, ms (p50)", "p95", "many at once, ms", "MB"]
     sizes = f"{built['index_bytes'] / 1e9:.2f} GB beside {vectors['stored_bytes'] / 1e9:.2f} GB of {vectors['stored']}"
     words = (
-        f"{result['set']['n_vectors']:,} vectors: {built['words']} Built in {built['seconds']:,.0f} s with at most "
+        f"{result['set']['n_vectors']:,} vectors, made of {result['set']['n_real']:,} of real texts by perturbing them: "
+        f"{built['words']}. Built in {built['seconds']:,.0f} s with at most "
         f"{built['peak_mb']:,} MB; {sizes} vectors."
     )
     return f"{words}\n\n{table(header, rows)}\n\n{where(result)}"

@@ -64,7 +64,9 @@ def search(
         hits = _of_collection(place, query, k, mode=mode, where=where, model=model)
     else:
         if place != STDIN and not Path(place).exists():
-            raise click.ClickException(f"There is neither a collection nor a file {place}.")
+            raise click.ClickException(
+                f"There is neither a collection nor a file {place}. Make a collection: twinvec index FILE -o {place}."
+            )
         if mode != "dense" or where:
             raise click.UsageError(f"--mode and --where need a collection: twinvec index {place} --out FOLDER")
         hits = _of_file(TextSource(place, column, format), query, k, model=model)

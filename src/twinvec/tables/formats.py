@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from twinvec.errors import InputError, UnknownNameError
 
-__all__ = ["READ_FORMATS", "STDIN", "WRITE_FORMATS", "read_format", "write_format"]
+__all__ = ["READ_FORMATS", "STDIN", "WRITE_FORMATS", "read_format", "rows_format", "write_format"]
 
 STDIN = "-"
 
@@ -32,10 +32,23 @@ def read_format(path: str, format: str | None = None) -> str:
     >>> read_format("news.csv.gz"), read_format("-"), read_format("notes.md", "lines")
     ('csv', 'lines', 'lines')
     """
+    return _rows_format(path, format, hint="Name its format (--format, or format= in Python)")
+
+
+def rows_format(path: str, format: str | None = None) -> str:
+    """The format to write rows of text to ``path`` in; the same ones that are read.
+
+    >>> rows_format("news.csv.gz"), rows_format("-")
+    ('csv', 'lines')
+    """
+    return _rows_format(path, format, hint="Give the output one of these endings")
+
+
+def _rows_format(path: str, format: str | None, *, hint: str) -> str:
     if format is None and path == STDIN:
         return "lines"
     name = path[: -len(".gz")] if path.lower().endswith(".gz") else path
-    return _choose(name, format, formats=READ_FORMATS, hint="Name its format (--format, or format= in Python)")
+    return _choose(name, format, formats=READ_FORMATS, hint=hint)
 
 
 def write_format(path: str) -> str:

@@ -13,7 +13,7 @@ from typing import IO
 
 from twinvec.errors import InputError
 from twinvec.extras import require
-from twinvec.tables.formats import STDIN, read_format
+from twinvec.tables.formats import STDIN, rows_format
 from twinvec.tables.target import check_target, new_file
 
 __all__ = ["check_rows_target", "write_rows"]
@@ -28,7 +28,7 @@ def check_rows_target(
     target: str | Path, columns: Sequence[str], *, format: str | None = None, replace: bool = False
 ) -> None:
     """Refuse, before any work is done, what ``write_rows`` would refuse because of its target or columns."""
-    chosen = read_format(str(target), format)
+    chosen = rows_format(str(target), format)
     if chosen == "lines" and len(columns) != 1:
         raise InputError(f"Plain lines hold one column, not {len(columns)}: {', '.join(columns)}.", hint="Write csv.")
     if chosen == "parquet":
@@ -50,7 +50,7 @@ def write_rows(
     the name ends in ``.gz``. A file appears only when it is complete.
     """
     check_rows_target(target, columns, format=format, replace=replace)
-    write = WRITERS[read_format(str(target), format)]
+    write = WRITERS[rows_format(str(target), format)]
     if str(target) == STDOUT:
         count = write(rows, columns, sys.stdout.buffer)
         sys.stdout.buffer.flush()
