@@ -30,6 +30,7 @@ from twinvec.search import (
 from twinvec.search.building import sample_rows
 from twinvec.search.index_settings import sample_size
 from twinvec.search.recall import share_found
+from twinvec.search.workers import Workers
 from twinvec.types import Array, Ids, Vectors
 
 K = 10
@@ -68,7 +69,11 @@ def make_vectors(source: Perturbed, queries: Vectors, place: Path, stored: str) 
 
 def as_stored(rows: Vectors, stored: str) -> Array:
     """Rows ``(n, width)`` in another type; int8 in steps of each row's own, which no cosine sees."""
-    return encode_codes(rows, "int8").values if stored == "int8" else rows.astype(stored)
+    if stored != "int8":
+        return rows.astype(stored)
+    with Workers() as workers:
+        parts = workers.map(lambda part: encode_codes(rows[part], "int8").values, workers.split(len(rows)))
+    return np.concatenate(parts)
 
 
 def merged(best: Hits, new: Hits, start: int) -> Hits:

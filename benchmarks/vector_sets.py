@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 import twinvec
+from twinvec.search.workers import Workers
 from twinvec.types import Vectors
 
 ENGLISH = ("argument", "nli", "search", "sts", "transfer")
@@ -88,7 +89,10 @@ class Perturbed:
         start, stop, step = rows.indices(self.n)
         assert step == 1, "rows are made in order"
         pieces = range(start // PIECE, -(-stop // PIECE))
-        made: Vectors = np.concatenate([np.empty((0, self.shape[1]), np.float32), *map(self._piece, pieces)])
+        with Workers() as workers:
+            made: Vectors = np.concatenate(
+                [np.empty((0, self.shape[1]), np.float32), *workers.map(self._piece, pieces)]
+            )
         first = pieces.start * PIECE
         return np.array(made[start - first : stop - first])  # a view would keep all of it in memory
 

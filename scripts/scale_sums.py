@@ -17,6 +17,8 @@ from typing import Any
 
 from result_markdown import table, where
 
+from twinvec.search.index_settings import show_bytes
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
 PAGES = [ROOT / "docs/bulk.md", ROOT / "docs/scale.md"]
@@ -37,18 +39,6 @@ def show_time(seconds: float) -> str:
         if seconds < most * size:
             return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
     return f"{seconds / (365.25 * 86400):,.0f} years"
-
-
-def show_bytes(size: float) -> str:
-    """A size in three digits.
-
-    >>> show_bytes(1.6e12)
-    '1.6 TB'
-    """
-    for unit, least in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if size >= least:
-            return f"{size / least:.3g} {unit}"
-    return f"{size / 1e3:.3g} kB"
 
 
 def seconds_to_embed(n_texts: float, n_machines: int, *, rate: float, driver: float) -> float:
@@ -89,7 +79,7 @@ def machines(result: dict[str, Any]) -> str:
         [
             f"{row['name']}, {amount} texts",
             *(show_time(seconds_to_embed(n_texts, n, rate=row["bulk_per_second"], driver=driver)) for n in MACHINES),
-            show_bytes(n_texts * row["bytes_per_text"]),
+            show_bytes(round(n_texts * row["bytes_per_text"])),
             f"{max(1, int(driver / row['bulk_per_second'])):,}",
         ]
         for row in result["rows"]

@@ -123,7 +123,7 @@ def show_bytes(count: int) -> str:
     >>> show_bytes(2_500_000), show_bytes(16 * 2**30)
     ('2.5 MB', '17.2 GB')
     """
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"
     return f"{count} bytes"
