@@ -360,6 +360,25 @@ def test_demo_shows_pairs_answers_and_times(loads, monkeypatch):
     assert max(len(line) for line in result.stdout.splitlines()) <= 100
 
 
+@pytest.mark.parametrize(
+    ("arguments", "precision"),
+    [
+        ([], "int8"),
+        (["--precision", "float32"], "float32"),
+        (["-m", "other"], "float32"),
+        (["--device", "cuda"], "float32"),
+        (["--runtime", "torch"], "float32"),
+    ],
+)
+def test_demo_runs_our_own_model_in_int8_where_nothing_else_is_asked_for(loads, monkeypatch, arguments, precision):
+    monkeypatch.delenv("TWINVEC_MODEL", raising=False)
+    monkeypatch.setattr(demo_module, "gather_sentences", lambda n: ["One.", "Two.", "Three."])
+    result = run("demo", *arguments)
+    assert result.exit_code == 0
+    assert [call[1]["precision"] for call in loads] == [precision]
+    assert f"({precision})" in result.stderr
+
+
 def test_version_and_help_need_no_model():
     assert run("--version").stdout.startswith("twinvec")
     assert run("--help").exit_code == 0
