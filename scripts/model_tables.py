@@ -22,6 +22,13 @@ def scores(result: dict[str, Any]) -> str:
     return table(header, rows)
 
 
+def averages(result: dict[str, Any]) -> str:
+    """Models by their averages alone, one a row."""
+    header = ["", "STS average", "transfer average", "Cranfield nDCG@10"]
+    wanted = "sts_average", "transfer_average", "cranfield"
+    return table(header, [[name, *(f"{model[each]:.2f}" for each in wanted)] for name, model in result.items()])
+
+
 def texts(result: dict[str, Any]) -> str:
     """What the training texts are, and under which licence."""
     rows = [

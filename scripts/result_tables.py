@@ -49,6 +49,7 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "index-1000000": benchmarks.index,
     "index-40000000": benchmarks.index,
     "scores": models.scores,
+    "tried": models.averages,
     "texts": models.texts,
     "frontier": models.frontier,
     "layers": models.layers,
