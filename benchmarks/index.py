@@ -27,7 +27,7 @@ from common import arguments, write_result
 from index_stages import build, make_vectors, measure
 from vector_sets import HELD_OUT, Perturbed, real_texts, real_vectors
 
-from twinvec.search.index_settings import show_bytes
+from twinvec.sizes import show_size
 from twinvec.types import Vectors
 
 N_QUERIES = 400
@@ -101,7 +101,7 @@ def show(vectors: dict[str, Any], built: dict[str, Any], searched: dict[int, dic
     print(f"\n{built['words']}")
     print(
         f"built in {built['seconds']} s (of which {built['train_seconds']} s to learn from a sample), "
-        f"{show_bytes(built['index_bytes'])} on the disk beside {show_bytes(vectors['stored_bytes'])} "
+        f"{show_size(built['index_bytes'])} on the disk beside {show_size(vectors['stored_bytes'])} "
         f"of {vectors['stored']} vectors, peak {built['peak_mb']} MB"
     )
     for threads, row in searched.items():

@@ -17,7 +17,7 @@ from typing import Any
 
 from result_markdown import table, where
 
-from twinvec.search.index_settings import show_bytes
+from twinvec.sizes import show_size
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
@@ -79,7 +79,7 @@ def machines(result: dict[str, Any]) -> str:
         [
             f"{row['name']}, {amount} texts",
             *(show_time(seconds_to_embed(n_texts, n, rate=row["bulk_per_second"], driver=driver)) for n in MACHINES),
-            show_bytes(round(n_texts * row["bytes_per_text"])),
+            show_size(round(n_texts * row["bytes_per_text"])),
             f"{max(1, int(driver / row['bulk_per_second'])):,}",
         ]
         for row in result["rows"]

@@ -138,6 +138,7 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
         (["-a", "communities", "-k", "3"], "-k is for kmeans, not for communities"),
         (["--threshold", "0.5"], "--threshold is for agglomerative and communities, not for kmeans"),
         (["--method", "index"], "--method is for communities, not for kmeans"),
+        (["--max-memory", "1GB"], "--max-memory is for communities, not for kmeans"),
         (["-k", "2", "-o", "out.txt"], "Plain lines hold one column, not 3"),
         (["-k", "2", "-o", "out.xyz"], "does not tell the format"),
         (["-k", "2", "-o", "out.parquet.gz"], "parquet is packed already"),

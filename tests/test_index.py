@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import twinvec
 from fakes import HashEncoder
 from twinvec.cli import main
+from twinvec.cli.method import MethodChoice
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search import (
     IndexSettings,
@@ -327,3 +328,27 @@ def test_commands_say_which_index_they_use_and_its_recall(tmp_path, monkeypatch)
     assert "Index of 4 vectors: exact search" in result.stderr and "recall@10 1.000" in result.stderr
     result = CliRunner().invoke(main, ["pairs", str(tmp_path / "in.txt"), "--method", "index", "-k", "1"])
     assert json.loads(result.stdout)["rows"] == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "index", "--max-memory", "10"], "An index of 4 vectors of width "),
+        (["--max-memory", "much"], "'much' is no size. Write it like 4GB or 512MiB."),
+        (["--method", "exact", "--max-memory", "1GB"], "--max-memory is for an index, not for --method exact."),
+    ],
+)
+@pytest.mark.parametrize("command", ["dedup", "pairs"])
+def test_an_index_beyond_the_memory_is_refused(tmp_path, monkeypatch, command, arguments, message):
+    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    (tmp_path / "in.txt").write_text("a cat\na cat sits\nblue sky\nCat a\n")
+    result = CliRunner().invoke(main, [command, str(tmp_path / "in.txt"), *arguments])
+    assert result.exit_code in (1, 2) and result.stdout == "" and message in result.stderr
+
+
+def test_less_memory_gives_a_smaller_index(capsys):
+    vectors = np.tile(VECTORS, (10, 1))
+    limit = index_bytes(IndexSettings("hnsw"), *vectors.shape) - 1
+    index = MethodChoice("index", str(limit)).build(vectors)
+    assert index is not None and index.settings.kind == "ivf-sq8"
+    assert "a byte for each value" in capsys.readouterr().err

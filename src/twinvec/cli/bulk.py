@@ -86,7 +86,7 @@ def embed_folder(
 ) -> None:
     """Run the job, and say what it did."""
     from twinvec.bulk import BulkSettings, FileSource, FolderModel, RayWorkers, embed_bulk
-    from twinvec.bulk.memory import parse_size
+    from twinvec.sizes import parse_size
 
     settings = asdict(model)
     chosen = FolderModel(settings.pop("name"), settings, prompt.prompt, prompt.prompt_name, output_type)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.method import METHODS, build_chosen_index, method_option
+from twinvec.cli.method import METHOD_OPTIONS, METHODS, MethodChoice
 from twinvec.cli.options import Decorator, gathered
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ClusterChoice:
 
     algorithm: str
     given: dict[str, Any]
-    method: str
+    method: MethodChoice
 
     def fit(self, vectors: Vectors) -> KMeans | Agglomerative | Communities:
         """Cluster ``vectors`` ``(n, width)``."""
@@ -50,10 +50,10 @@ class ClusterChoice:
         if self.algorithm == "agglomerative":
             return ways.Agglomerative(ways.AgglomerativeSettings(**self.given)).fit(vectors)
         communities = ways.Communities(ways.CommunitySettings(**self.given))
-        return communities.fit(vectors, index=build_chosen_index(vectors, self.method))
+        return communities.fit(vectors, index=self.method.build(vectors))
 
 
-def cluster_choice(algorithm: str, method: str, **settings: object) -> ClusterChoice:
+def cluster_choice(algorithm: str, method: str, max_memory: str | None, **settings: object) -> ClusterChoice:
     """The choice; refuses settings of another algorithm."""
     given = {name: value for name, value in settings.items() if value is not None}
     for name in given:
@@ -62,7 +62,9 @@ def cluster_choice(algorithm: str, method: str, **settings: object) -> ClusterCh
             raise click.UsageError(f"{OPTION_NAMES[name]} is for {takers}, not for {algorithm}.")
     if method != METHODS[0] and algorithm != "communities":
         raise click.UsageError(f"--method is for communities, not for {algorithm}.")
-    return ClusterChoice(algorithm, given, method)
+    if max_memory is not None and algorithm != "communities":
+        raise click.UsageError(f"--max-memory is for communities, not for {algorithm}.")
+    return ClusterChoice(algorithm, given, MethodChoice(method, max_memory))
 
 
 CLUSTER_OPTIONS: dict[str, Decorator] = {
@@ -93,6 +95,6 @@ CLUSTER_OPTIONS: dict[str, Decorator] = {
     "min_size": click.option(
         "--min-size", type=click.IntRange(min=1), help="communities: the fewest texts of one. Default: 10."
     ),
-    "method": method_option,
+    **METHOD_OPTIONS,
 }
 cluster_options = gathered(CLUSTER_OPTIONS, "choice", build=cluster_choice)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.cli.method import build_chosen_index, method_option
+from twinvec.cli.method import MethodChoice, method_options
 from twinvec.cli.options import (
     ModelChoice,
     PromptChoice,
@@ -49,7 +49,7 @@ REPORT_COLUMNS = ("row", "text", "repeats_row", "repeats", "score")
 @click.option(
     "--keep", type=click.Choice(KEEPS), default="first", show_default=True, help="Which of several texts to keep."
 )
-@method_option
+@method_options
 @click.option("--report", metavar="FILE", help="Also write what was removed, and for which text: .jsonl, .csv, .tsv.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 def dedup(
@@ -60,7 +60,7 @@ def dedup(
     output: str,
     threshold: float,
     keep: Keep,
-    method: str,
+    method: MethodChoice,
     report: str | None,
     force: bool,
 ) -> None:
@@ -82,7 +82,7 @@ def dedup(
     check_rows_target(output, rows.columns, format=format, replace=force)
     different = list(dict.fromkeys(rows.texts))
     vectors = model.load().encode(different, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
-    index = build_chosen_index(vectors, method)
+    index = method.build(vectors)
     lengths = [len(text) for text in different]
     if index is None:
         found = find_duplicates(vectors, threshold, keep=keep, lengths=lengths)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from twinvec.cli.demo_report import Answer, Match, Report, Times, print_report
-from twinvec.cli.options import DEFAULT_MODEL, PRECISIONS, ModelChoice, model_options
+from twinvec.cli.options import PRECISIONS, ModelChoice, model_options
 from twinvec.cli.screen import say
 from twinvec.cli.sentences import are_near_duplicates, gather_sentences, shared_words
+from twinvec.shipped import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from twinvec.encoder import Encoder

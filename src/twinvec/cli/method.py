@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.cli.options import Decorator, gathered
 from twinvec.cli.screen import say
+from twinvec.sizes import parse_size
 
 if TYPE_CHECKING:
     from twinvec.search import Index
     from twinvec.types import Vectors
 
-__all__ = ["build_chosen_index", "method_option"]
+__all__ = ["METHODS", "METHOD_OPTIONS", "MethodChoice", "method_options"]
 
 METHODS = ("auto", "exact", "index")
 MOST_EXACT = 200_000  # texts; comparing all pairs of so many takes a minute
 N_SAMPLE = 200
 
-method_option = click.option(
-    "--method",
-    type=click.Choice(METHODS),
-    default="auto",
-    show_default=True,
-    help="Compare all pairs, or those that an index finds (extra: search). auto: an index from "
-    f"{MOST_EXACT:,} texts on.",
-)
+METHOD_OPTIONS: dict[str, Decorator] = {
+    "method": click.option(
+        "--method",
+        type=click.Choice(METHODS),
+        default=METHODS[0],
+        show_default=True,
+        help="Compare all pairs, or those that an index finds (extra: search). auto: an index from "
+        f"{MOST_EXACT:,} texts on.",
+    ),
+    "max_memory": click.option(
+        "--max-memory", metavar="SIZE", help="For an index: its memory, such as 4GB; a smaller kind is taken."
+    ),
+}
 
 
-def build_chosen_index(vectors: Vectors, method: str) -> Index | None:
-    """The index to search by, with words about it and its recall on standard error; None for exact comparison."""
-    if method == "exact" or (method == "auto" and len(vectors) <= MOST_EXACT):
-        return None
-    from twinvec.search import build_index, measure_recall
-    from twinvec.search.building import sample_rows
+@dataclass(frozen=True, slots=True)
+class MethodChoice:
+    """How pairs are found, and what memory an index may take."""
 
-    index = build_index(vectors)
-    say(f"Index of {len(index):,} vectors: {index.settings.words()}.")
-    say(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).words()}.")
-    return index
+    method: str
+    max_memory: str | None
+
+    def __post_init__(self) -> None:
+        if self.max_memory is not None and self.method == "exact":
+            raise click.UsageError("--max-memory is for an index, not for --method exact.")
+        self.most_bytes()  # a size that is none is told before anything is done
+
+    def most_bytes(self) -> int | None:
+        """The memory of an index; None: all that it wants."""
+        return None if self.max_memory is None else parse_size(self.max_memory)
+
+    def build(self, vectors: Vectors) -> Index | None:
+        """The index to search by, with words about it and its recall on standard error; None for exact comparison."""
+        if self.method == "exact" or (self.method == "auto" and len(vectors) <= MOST_EXACT):
+            return None
+        from twinvec.search import build_index, measure_recall
+        from twinvec.search.building import sample_rows
+
+        index = build_index(vectors, max_memory=self.most_bytes())
+        say(f"Index of {len(index):,} vectors: {index.settings.words()}.")
+        say(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).words()}.")
+        return index
+
+
+method_options = gathered(METHOD_OPTIONS, "method", build=MethodChoice)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from twinvec.cli.method import build_chosen_index, method_option
+from twinvec.cli.method import MethodChoice, method_options
 from twinvec.cli.options import (
     ModelChoice,
     PromptChoice,
@@ -42,7 +42,7 @@ PER_TEXT = 10  # neighbours of each text that an index is asked for
     metavar="N",
     help="Instead of the best pairs of all: each text with the N texts nearest to it.",
 )
-@method_option
+@method_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines also on a terminal.")
 def pairs(
     *,
@@ -52,7 +52,7 @@ def pairs(
     k: int,
     threshold: float | None,
     per_text: int | None,
-    method: str,
+    method: MethodChoice,
     as_json: bool,
 ) -> None:
     """Print the most similar pairs among the texts of FILE (default: '-', standard input), best first.
@@ -76,11 +76,13 @@ def pairs(
     open_console().print(table)
 
 
-def find_pairs(vectors: Vectors, k: int, *, threshold: float | None, per_text: int | None, method: str) -> Pairs:
+def find_pairs(
+    vectors: Vectors, k: int, *, threshold: float | None, per_text: int | None, method: MethodChoice
+) -> Pairs:
     """The best pairs of all, or those of each text with its nearest; exact, or by an index."""
     from twinvec.search import approximate_pairs, most_similar_pairs, neighbor_pairs, neighbors
 
-    index = build_chosen_index(vectors, method)
+    index = method.build(vectors)
     if index is not None:
         n_pairs = k if per_text is None else None
         return approximate_pairs(vectors, n_pairs, threshold=threshold, per_text=per_text or PER_TEXT, index=index)

@@ -7,8 +7,9 @@ from math import ceil, log2, sqrt
 from typing import Literal, get_args
 
 from twinvec.errors import InputError, UnknownNameError
+from twinvec.sizes import show_size
 
-__all__ = ["IndexKind", "IndexSettings", "choose_index", "index_bytes", "show_bytes"]
+__all__ = ["IndexKind", "IndexSettings", "choose_index", "index_bytes"]
 
 IndexKind = Literal["exact", "flat", "hnsw", "ivf-sq8", "ivf-pq"]
 
@@ -90,8 +91,8 @@ def choose_index(n: int, width: int, max_memory: int | None = None) -> IndexSett
             return settings
     least = index_bytes(choices[-1], n, width)
     raise InputError(
-        f"An index of {n:,} vectors of width {width} needs at least {show_bytes(least)}, "
-        f"more than the {show_bytes(int(limit))} allowed.",
+        f"An index of {n:,} vectors of width {width} needs at least {show_size(least)}, "
+        f"more than the {show_size(int(limit))} allowed.",
         hint="Allow more memory, or divide the vectors among several indexes.",
     )
 
@@ -115,18 +116,6 @@ def index_bytes(settings: IndexSettings, n: int, width: int) -> int:
 def sample_size(settings: IndexSettings, n: int) -> int:
     """How many of ``n`` vectors cells and codes are learnt from."""
     return min(n, max(64 * settings.n_cells, 20_000)) if settings.kind.startswith("ivf") else 0
-
-
-def show_bytes(count: int) -> str:
-    """A size for people.
-
-    >>> show_bytes(2_500_000), show_bytes(16 * 2**30)
-    ('2.5 MB', '17.2 GB')
-    """
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} bytes"
 
 
 def _n_cells(n: int) -> int:
