@@ -1,4 +1,4 @@
-"""A bulk job on a real Ray cluster of several node processes, one of which is killed while it works.
+"""A bulk job on a real Ray cluster of several node processes: one is killed while it embeds, another while it searches.
 
     python bulk_ray.py SOURCE MODEL LOCAL TARGET
 
@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
+from uuid import uuid4
 
 import numpy as np
 import psutil
@@ -30,6 +35,7 @@ from twinvec.bulk import (
     ray_workers,
     search_shards,
 )
+from twinvec.bulk import search as bulk_search
 
 MEMORY = 80 << 20
 NODE = {"num_cpus": 1, "object_store_memory": MEMORY}
@@ -60,8 +66,7 @@ class Killer(logging.Handler):
     def kill(self, actor):
         """Stop the node's worker; if it then is within a shard, kill it and the node, else let it go on."""
         node = self.nodes[actor.node]
-        raylet = node.all_processes[ray_constants.PROCESS_TYPE_RAYLET][0].process.pid
-        workers = [each for each in psutil.Process(raylet).children() if each.name().startswith("ray::")]
+        workers = workers_of(node)
         assert workers
         for worker in workers:
             worker.suspend()
@@ -70,11 +75,47 @@ class Killer(logging.Handler):
             for worker in workers:
                 worker.resume()
             return False
-        self.cluster.remove_node(node, allow_graceful=False)
-        for worker in workers:
-            with suppress(psutil.NoSuchProcess):
-                worker.kill()
+        end(self.cluster, node, workers)
         return True
+
+
+def workers_of(node):
+    """The processes that work for a node."""
+    raylet = node.all_processes[ray_constants.PROCESS_TYPE_RAYLET][0].process.pid
+    return [each for each in psutil.Process(raylet).children() if each.name().startswith("ray::")]
+
+
+def end(cluster, node, workers):
+    """Kill a node and its workers."""
+    cluster.remove_node(node, allow_graceful=False)
+    for worker in workers:
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
+
+
+def search_while_a_node_dies(cluster, node, folder, queries):
+    """The hits, and how many shards were begun more than once, because the node was killed within them."""
+    find, merge, marks = bulk_search._hits, bulk_search.merge_hits, Path(mkdtemp(dir=os.environ["TMPDIR"]))
+
+    def slow_find(question, path, *others):
+        (marks / f"{Path(path).name}-{uuid4()}").touch()
+        time.sleep(0.3)
+        return find(question, path, *others)
+
+    def kill_and_merge(*hits):
+        if node in cluster.worker_nodes:
+            working = [each for each in workers_of(node) if "slow_find" in each.name()]
+            if working:
+                end(cluster, node, working)
+        return merge(*hits)
+
+    bulk_search._hits, bulk_search.merge_hits = slow_find, kill_and_merge
+    try:
+        hits = search_shards(folder, queries, k=5, ray=cluster.address)
+    finally:
+        bulk_search._hits, bulk_search.merge_hits = find, merge
+    begun = Counter(mark.name[:-37] for mark in marks.iterdir())  # without the dash and the 36 characters of its id
+    return hits, sum(count > 1 for count in begun.values())
 
 
 def main(source, model, local, target):
@@ -100,10 +141,13 @@ def main(source, model, local, target):
             watch=killer.watch,
         )
         queries = open_bulk(local).take([0, 7])[1]
-        here, there = (search_shards(local, queries, k=5, ray=address) for address in (None, cluster.address))
+        here = search_shards(local, queries, k=5)
+        other = next(node for name, node in killer.nodes.items() if name != killer.killed)
+        there, n_again = search_while_a_node_dies(cluster, other, local, queries)
         pairs = [pairs_of_shards(local, k=20, ray=address) for address in (None, cluster.address)]
         told = {
             "killed": killer.killed is not None,
+            "searched_again": n_again,
             "messages": killer.messages,
             "same_bytes": content(Path(local)) == content(Path(target)),
             "same_hits": bool(np.array_equal(here.ids, there.ids) and np.array_equal(here.scores, there.scores)),

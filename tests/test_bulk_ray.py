@@ -35,7 +35,7 @@ def ray_folder():
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_a_cluster_that_loses_a_node_at_work_writes_the_bytes_of_one_machine(tiny_bert, ray_folder):
+def test_a_cluster_that_loses_nodes_at_work_writes_and_finds_what_one_machine_does(tiny_bert, ray_folder):
     with in_memory() as folder:
         source = folder / "source.txt"
         source.write_text("".join(f"the {WORDS[i % 10]} and {i % 997} {WORDS[i % 7]}\n" for i in range(4000)))
@@ -59,6 +59,7 @@ def test_a_cluster_that_loses_a_node_at_work_writes_the_bytes_of_one_machine(tin
         )
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])
+    assert told["searched_again"] >= 1
     assert told["killed"] and any("others do its" in message for message in told["messages"])
     assert (told["same_bytes"], told["same_hits"], told["same_pairs"]) == (True, True, True)
     assert not list(Path(ray_folder).glob("twinvec-*"))  # no copy of the model stays on a machine
