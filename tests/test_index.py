@@ -333,7 +333,7 @@ def test_commands_say_which_index_they_use_and_its_recall(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "index", "--max-memory", "10"], "An index of 4 vectors of width "),
+        (["--method", "index", "--max-memory", "10"], "needs at least "),
         (["--max-memory", "much"], "'much' is no size. Write it like 4GB or 512MiB."),
         (["--method", "exact", "--max-memory", "1GB"], "--max-memory is for an index, not for --method exact."),
     ],
@@ -349,6 +349,12 @@ def test_an_index_beyond_the_memory_is_refused(tmp_path, monkeypatch, command, a
 def test_less_memory_gives_a_smaller_index(capsys):
     vectors = np.tile(VECTORS, (10, 1))
     limit = index_bytes(IndexSettings("hnsw"), *vectors.shape) - 1
-    index = MethodChoice("index", str(limit)).build(vectors)
+    index = MethodChoice("index", limit).build(vectors)
     assert index is not None and index.settings.kind == "ivf-sq8"
     assert "a byte for each value" in capsys.readouterr().err
+
+
+def test_the_refusal_names_the_least_memory_of_all_kinds():
+    with pytest.raises(InputError, match=r"needs at least 3.07 kB, more than the 10 B allowed"):
+        choose_index(2, 384, 10)
+    assert choose_index(2, 384, 3072).kind == "exact"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.method import METHOD_OPTIONS, METHODS, MethodChoice
+from twinvec.cli.method import METHOD_OPTIONS, METHODS, MethodChoice, method_choice
 from twinvec.cli.options import Decorator, gathered
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def cluster_choice(algorithm: str, method: str, max_memory: str | None, **settin
         raise click.UsageError(f"--method is for communities, not for {algorithm}.")
     if max_memory is not None and algorithm != "communities":
         raise click.UsageError(f"--max-memory is for communities, not for {algorithm}.")
-    return ClusterChoice(algorithm, given, MethodChoice(method, max_memory))
+    return ClusterChoice(algorithm, given, method_choice(method, max_memory))
 
 
 CLUSTER_OPTIONS: dict[str, Decorator] = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from twinvec.search import Index
     from twinvec.types import Vectors
 
-__all__ = ["METHODS", "METHOD_OPTIONS", "MethodChoice", "method_options"]
+__all__ = ["METHODS", "METHOD_OPTIONS", "MethodChoice", "method_choice", "method_options"]
 
 METHODS = ("auto", "exact", "index")
 MOST_EXACT = 200_000  # texts; comparing all pairs of so many takes a minute
@@ -38,19 +38,10 @@ METHOD_OPTIONS: dict[str, Decorator] = {
 
 @dataclass(frozen=True, slots=True)
 class MethodChoice:
-    """How pairs are found, and what memory an index may take."""
+    """How pairs are found, and the most bytes that an index may take (None: all that it wants)."""
 
     method: str
-    max_memory: str | None
-
-    def __post_init__(self) -> None:
-        if self.max_memory is not None and self.method == "exact":
-            raise click.UsageError("--max-memory is for an index, not for --method exact.")
-        self.most_bytes()  # a size that is none is told before anything is done
-
-    def most_bytes(self) -> int | None:
-        """The memory of an index; None: all that it wants."""
-        return None if self.max_memory is None else parse_size(self.max_memory)
+    max_memory: int | None
 
     def build(self, vectors: Vectors) -> Index | None:
         """The index to search by, with words about it and its recall on standard error; None for exact comparison."""
@@ -59,10 +50,17 @@ class MethodChoice:
         from twinvec.search import build_index, measure_recall
         from twinvec.search.building import sample_rows
 
-        index = build_index(vectors, max_memory=self.most_bytes())
+        index = build_index(vectors, max_memory=self.max_memory)
         say(f"Index of {len(index):,} vectors: {index.settings.words()}.")
         say(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).words()}.")
         return index
 
 
-method_options = gathered(METHOD_OPTIONS, "method", build=MethodChoice)
+def method_choice(method: str, max_memory: str | None) -> MethodChoice:
+    """The choice; a size that is none, or that nothing would use, is told before anything is done."""
+    if max_memory is not None and method == "exact":
+        raise click.UsageError("--max-memory is for an index, not for --method exact.")
+    return MethodChoice(method, None if max_memory is None else parse_size(max_memory))
+
+
+method_options = gathered(METHOD_OPTIONS, "method", build=method_choice)

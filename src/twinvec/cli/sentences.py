@@ -101,7 +101,7 @@ def is_sentence(text: str) -> bool:
 
 @contextmanager
 def garbage_left() -> Iterator[None]:
-    """No search for circular garbage meanwhile: syntax trees are millions of objects and have no circles."""
+    """No search for circular garbage meanwhile: syntax trees are very many objects and have no circles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -89,7 +89,7 @@ def choose_index(n: int, width: int, max_memory: int | None = None) -> IndexSett
     for settings in choices:
         if index_bytes(settings, n, width) <= limit:
             return settings
-    least = index_bytes(choices[-1], n, width)
+    least = min(index_bytes(settings, n, width) for settings in choices)
     raise InputError(
         f"An index of {n:,} vectors of width {width} needs at least {show_size(least)}, "
         f"more than the {show_size(int(limit))} allowed.",
