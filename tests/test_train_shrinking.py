@@ -17,7 +17,8 @@ from twinvec.inspection import inspect_model
 from twinvec.model_folder import read_model_folder
 
 torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
-for needed in ("transformers", "accelerate", "matplotlib"):
+transformers = pytest.importorskip("transformers", reason="training needs the extra 'train'")
+for needed in ("accelerate", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
 from twinvec.train.recipe import DataPart, ModelPart, Recipe  # noqa: E402
@@ -86,6 +87,21 @@ def test_more_neurons_than_there_are_are_refused(tiny_bert, tmp_path):
         shrunk(tiny_bert, tmp_path / "small", n_inner=INNER + 1)
 
 
+def test_special_tokens_that_are_not_kept_are_put_around_no_text(tiny_bert, tmp_path):
+    small = shrunk(tiny_bert, tmp_path / "small", special_tokens=["[CLS]"])
+    assert (small.tokenizer.n_special, small.tokenizer.tokens(small.tokenizer.prefix)) == (1, ["[CLS]"])
+    ours = [small.tokenizer.dress(ids) for ids in small.tokenizer.ids([*TEXTS, ""])]
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "small")([*TEXTS, ""])["input_ids"]
+    assert ours == theirs
+    assert np.isfinite(small.encode("")).all()
+
+
+def test_special_tokens_that_there_are_not_are_refused(tiny_bert, tmp_path):
+    with pytest.raises(UnknownNameError, match=r"special token '\[END\]'.*\[CLS\].*\[SEP\]"):
+        shrunk(tiny_bert, tmp_path / "small", special_tokens=["[END]"])
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("family", ["roberta", "distilbert", "mpnet", "electra", "albert", "modernbert"])
 def test_models_that_are_not_bert_are_refused(tiny_folders, tmp_path, family):
     with pytest.raises(InputError, match=f"of type '{family}'; only BERT models can be made smaller"):
@@ -96,6 +112,7 @@ WRONG = {
     "layers = 2": (InputError, "layers must be a list"),
     "layers = ['first']": (InputError, "layers must be whole numbers"),
     "layers = [true]": (InputError, "layers must be whole numbers"),
+    "special_tokens = '[CLS]'": (InputError, "special_tokens must be a list"),
     "feed_forward = 0": (InputError, "feed_forward"),
     "feed_forward = 'half'": (InputError, "feed_forward"),
     "stored = 'int4'": (UnknownNameError, "Unknown stored 'int4'"),
@@ -124,7 +141,7 @@ def small_recipe(folder, model, teacher):
         teachers=(str(teacher),),
         teacher_precision="int8",
     )
-    start = ModelPart(str(model), layers=(0,), feed_forward=INNER // 2, stored="int8")
+    start = ModelPart(str(model), layers=(0,), feed_forward=INNER // 2, special_tokens=("[CLS]",), stored="int8")
     return Recipe(start, (part,), TrainSettings(max_steps=2))
 
 

@@ -101,5 +101,5 @@ def test_a_table_is_not_wider_than_the_vectors_it_starts_from(tiny_bert):
 
 
 def test_a_static_model_has_no_layers_to_choose():
-    with pytest.raises(InputError, match="neither layers nor feed_forward nor a pooling"):
+    with pytest.raises(InputError, match="neither layers, feed_forward, special_tokens nor a pooling"):
         ModelPart("x", static=8, layers=(0, 1))

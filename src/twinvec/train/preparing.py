@@ -135,7 +135,14 @@ def _smaller(part: ModelPart, folder: ModelFolder, *, work: Path, processes: Pro
     if not part.is_smaller:
         return folder
     small = work / "start"
-    make = partial(shrink_model, folder, small, layers=part.layers, n_inner=part.feed_forward)
+    make = partial(
+        shrink_model,
+        folder,
+        small,
+        layers=part.layers,
+        n_inner=part.feed_forward,
+        special_tokens=part.special_tokens,
+    )
 
     def make_once() -> None:
         if not small.is_dir():

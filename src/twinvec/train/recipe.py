@@ -35,9 +35,9 @@ def listed(values: object, name: str) -> tuple[Any, ...]:
 class ModelPart:
     """The model to start from. ``pooling`` and ``max_tokens`` are the model's own unless given.
 
-    ``layers`` are the layers to keep, counted from 0, and ``feed_forward`` the neurons to keep in the feed-forward part
-    of each; without them, all. ``static`` asks for a table of token vectors of this width instead. ``stored`` is how
-    the weights of the result lie on the disk.
+    ``layers`` are the layers to keep, counted from 0, ``feed_forward`` the neurons to keep in the feed-forward part of
+    each, and ``special_tokens`` those to keep around a text; without them, all. ``static`` asks for a table of token
+    vectors of this width instead. ``stored`` is how the weights of the result lie on the disk.
     """
 
     start: str
@@ -45,6 +45,7 @@ class ModelPart:
     max_tokens: int | None = None
     layers: tuple[int, ...] = ()
     feed_forward: int | None = None
+    special_tokens: tuple[str, ...] = ()
     static: int | None = None
     stored: StoredPrecision = "float32"
     trust_pickle: bool = False
@@ -57,17 +58,18 @@ class ModelPart:
         object.__setattr__(self, "layers", listed(self.layers, "layers"))
         if not all(isinstance(layer, int) and not isinstance(layer, bool) for layer in self.layers):
             raise InputError(f"layers must be whole numbers, got {list(self.layers)}.")
+        object.__setattr__(self, "special_tokens", listed(self.special_tokens, "special_tokens"))
         check_count("feed_forward", self.feed_forward, optional=True)
         check_count("static", self.static, optional=True)
         if self.static is not None and (self.is_smaller or self.pooling):
-            raise InputError("A static model has neither layers nor feed_forward nor a pooling.")
+            raise InputError("A static model has neither layers, feed_forward, special_tokens nor a pooling.")
         if self.stored not in get_args(StoredPrecision):
             raise UnknownNameError("stored", self.stored, get_args(StoredPrecision))
 
     @property
     def is_smaller(self) -> bool:
         """Whether only a part of the start model is trained."""
-        return bool(self.layers) or self.feed_forward is not None
+        return bool(self.layers or self.special_tokens) or self.feed_forward is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A smaller model out of a larger one: some of its layers, and the weightiest part of their feed-forward neurons.
+"""A smaller model out of a larger one: some of its layers, the weightiest of their neurons, some special tokens.
 
 What is kept is copied, so the small model starts near the large one, and learns faster than one from a random start.
 """
@@ -19,6 +19,7 @@ from twinvec.errors import InputError
 from twinvec.files import new_folder, read_json, write_json
 from twinvec.model_folder import ModelFolder
 from twinvec.model_saving import write_model
+from twinvec.train.framing import keep_special_tokens
 from twinvec.types import Array, Ids, Vectors
 
 __all__ = ["shrink_model"]
@@ -28,14 +29,23 @@ BLOCK = re.compile(r"^blocks\.(\d+)\.(.+)$")
 
 
 def shrink_model(
-    folder: ModelFolder, target: Path, *, layers: Sequence[int] = (), n_inner: int | None = None, trust_pickle: bool
+    folder: ModelFolder,
+    target: Path,
+    *,
+    layers: Sequence[int] = (),
+    n_inner: int | None = None,
+    special_tokens: Sequence[str] = (),
+    trust_pickle: bool,
 ) -> None:
-    """Write a model of these ``layers`` (all, if none are named) with ``n_inner`` feed-forward neurons in each."""
+    """Write a model of these ``layers`` with ``n_inner`` feed-forward neurons in each, and these ``special_tokens``.
+
+    Of what is not named, all is kept.
+    """
     backbone = read_backbone(folder.config)
     if backbone.family not in FAMILIES:
         raise InputError(
             f"{folder.path} is of type {folder.config.get('model_type')!r}; only BERT models can be made smaller.",
-            hint="Leave out layers and feed_forward.",
+            hint="Leave out layers, feed_forward and special_tokens.",
         )
     kept = _checked_layers(layers, backbone)
     n_kept = _checked_inner(n_inner, backbone)
@@ -55,6 +65,8 @@ def shrink_model(
             small[renamed] = _cut(block[2], values, neurons[layer])
     with new_folder(target) as place:
         write_model(folder, place)
+        if special_tokens:
+            keep_special_tokens(place, special_tokens)
         save_file(small, place / "model.safetensors", metadata={"format": "pt"})
         config = read_json(place / "config.json")
         write_json(place / "config.json", config | {"num_hidden_layers": len(kept), "intermediate_size": n_kept})
