@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import twinvec
-from tiny import FAMILIES, WORDS
+from tiny import FAMILIES, WORDS, write_tiny_model
 from twinvec.cli.sentences import gather_sentences
 from twinvec.engine.int8 import quantize_columns
 from twinvec.engine.openvino_runtime import has_bfloat16
@@ -23,6 +23,20 @@ def test_int8_stays_near_float32_in_every_architecture(tiny_folders, family):
     small = twinvec.load(tiny_folders[family], precision="int8").encode(TEXTS)
     cosines = twinvec.similarity_pairwise(exact, small)
     assert cosines.mean() > 0.999 and cosines.min() > 0.99
+
+
+ONE_TOKEN = {"first": {"pooling_mode_cls_token": True}, "last": {"pooling_mode_lasttoken": True}}
+
+
+@pytest.mark.parametrize("pooling", ONE_TOKEN)
+@pytest.mark.parametrize("family", ["bert", "mpnet", "albert"])
+def test_int8_of_one_token_stays_near_float32_and_is_alone_what_it_is_in_company(tmp_path, family, pooling):
+    folder = write_tiny_model(tmp_path / "model", family, pooling=ONE_TOKEN[pooling])
+    encoder = twinvec.load(folder, precision="int8")
+    together = encoder.encode(TEXTS)
+    assert twinvec.similarity_pairwise(twinvec.load(folder).encode(TEXTS), together).min() > 0.99
+    for i in range(0, len(TEXTS), 10):  # its last layer is in float32, so not to the bit
+        np.testing.assert_allclose(encoder.encode(TEXTS[i]), together[i], atol=2e-6)
 
 
 @pytest.mark.parametrize("precision", ["int8", "bfloat16"])

@@ -51,12 +51,21 @@ class _Recorder:
     def _float(self) -> FloatLinear:
         return FloatLinear(self.graph, self.backbone, self.weights)
 
+    def enter(self, states: str) -> str:
+        return self._float.enter(states)
+
+    def leave(self, states: str) -> str:
+        return self._float.leave(states)
+
+    def along_tokens(self, rows: str) -> str:
+        return self._float.along_tokens(rows)
+
     def heads(self, stream: Stream, block: int) -> list[str]:
         self.read.append((f"blocks.{block}.qkv", stream.states))
         return self._float.heads(stream, block)
 
-    def scores(self, query: str, key: str) -> str:
-        return self._float.scores(query, key)
+    def attend(self, query: str, key: str, value: str, bias: str) -> str:
+        return self._float.attend(query, key, value, bias)
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
         self.read.append((f"blocks.{block}.out", attended))

@@ -93,8 +93,21 @@ class Int8Linear:
     weights: Mapping[str, Vectors]
     ranges: Mapping[str, Ranges]
 
+    def enter(self, states: str) -> str:
+        """As rows, ``(tokens x batch, width)``, the texts' first tokens first: attention reads heads where they lie."""
+        return self._rows(self.graph.add("Transpose", states, perm=[1, 0, 2]), self.backbone.embedding_width)
+
+    def leave(self, states: str) -> str:
+        """Back from rows."""
+        shape = self._shape(self.backbone.width)
+        return self.graph.add("Transpose", self.graph.add("Reshape", states, shape), perm=[1, 0, 2])
+
+    def along_tokens(self, rows: str) -> str:
+        """With axes for texts and heads."""
+        return self.graph.add("Unsqueeze", rows, self.graph.axes(1, 2))
+
     def heads(self, stream: Stream, block: int) -> list[str]:
-        """Three products, which are cheaper here than one and a split."""
+        """Three products, which are cheaper here than one and a split: each ``(tokens, batch, heads, head width)``."""
         graph, backbone = self.graph, self.backbone
         parts = query_key_value(self.weights, backbone, block)
         # Evened out before they share the scales of their common input.
@@ -102,18 +115,20 @@ class Int8Linear:
         together = np.concatenate([matrix.T / np.sqrt((matrix**2).mean()) for matrix in sizes], axis=1)
         name = f"blocks.{block}.qkv"
         steps, center, values = self._read_norm(stream, name, together)
-        shape = graph.add(
-            "Concat", graph.add("Shape", "ids"), graph.axes(backbone.n_heads, backbone.head_width), axis=0
-        )
+        shape = self._shape(backbone.n_heads, backbone.head_width)
         heads = []
         for part, (matrix, bias) in zip(("query", "key", "value"), parts, strict=True):
             product = self._fixed_product(values, f"{name}.{part}", matrix, bias, (self.ranges[name], steps, center))
-            heads.append(graph.add("Transpose", graph.add("Reshape", product, shape), perm=[0, 2, 1, 3]))
+            heads.append(graph.add("Reshape", product, shape))
         return heads
 
-    def scores(self, query: str, key: str) -> str:
-        """Queries times transposed keys, in one operator."""
-        return self.graph.add("FusedMatMul", query, key, domain=MICROSOFT, transB=1)
+    def attend(self, query: str, key: str, value: str, bias: str) -> str:
+        """Products that read the heads where they lie; only the result is turned."""
+        graph = self.graph
+        scores = graph.add("FusedMatMul", query, key, domain=MICROSOFT, transB=1, transBatchA=1, transBatchB=1)
+        shares = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
+        mixed = graph.add("FusedMatMul", shares, value, domain=MICROSOFT, transBatchB=1)
+        return self._rows(graph.add("Transpose", mixed, perm=[2, 0, 1, 3]), self.backbone.width)
 
     def inner(self, stream: Stream, block: int) -> str:
         """One product with fixed scales."""
@@ -121,8 +136,7 @@ class Int8Linear:
         matrix = self.weights[f"{name}.weight"]
         steps, center, values = self._read_norm(stream, name, matrix.T.astype(np.float64))
         bias = self.weights.get(f"{name}.bias")
-        product = self._fixed_product(values, name, matrix, bias, (self.ranges[name], steps, center))
-        return self._tokens(product, len(matrix))
+        return self._fixed_product(values, name, matrix, bias, (self.ranges[name], steps, center))
 
     def activate(self, values: str) -> str:
         """The activation; gelu by its tanh form, whose difference is far below the rounding to 8 bits."""
@@ -132,28 +146,29 @@ class Int8Linear:
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
         """One product with a scale per token."""
-        rows = self._rows(attended, self.backbone.width)
-        return self._own_product(rows, self._symmetric_scales(rows), 128, f"blocks.{block}.out", residual)
+        scales = self._symmetric_scales(attended)
+        return self._own_product(attended, scales, 128, f"blocks.{block}.out", residual)
 
     def outer(self, inner: str, block: int, residual: Stream) -> str:
         """One product with a scale per token."""
         name = f"blocks.{block}.outer"
-        rows = self._rows(inner, self.backbone.n_inner)
         is_gelu = self.backbone.activation.startswith("gelu") and self.backbone.rotary is None
         if not is_gelu:
-            return self._own_product(rows, self._symmetric_scales(rows), 128, name, residual)
+            return self._own_product(inner, self._symmetric_scales(inner), 128, name, residual)
         graph = self.graph
-        highest = graph.add("ReduceMax", rows, graph.axes(1), keepdims=1)
+        highest = graph.add("ReduceMax", inner, graph.axes(1), keepdims=1)
         scales = graph.add("Mul", highest, graph.constant(1 / (255 - GELU_ZERO)))
         scales = graph.add("Max", scales, graph.constant(GELU_LOWEST / GELU_ZERO))
-        return self._own_product(rows, scales, GELU_ZERO, name, residual)
+        return self._own_product(inner, scales, GELU_ZERO, name, residual)
 
     def _rows(self, states: str, width: int) -> str:
         return self.graph.add("Reshape", states, self.graph.axes(-1, width))
 
-    def _tokens(self, rows: str, width: int) -> str:
-        shape = self.graph.add("Concat", self.graph.add("Shape", "ids"), self.graph.axes(width), axis=0)
-        return self.graph.add("Reshape", rows, shape)
+    def _shape(self, *widths: int) -> str:
+        """Sizes of tokens, texts, and these."""
+        graph = self.graph
+        sizes = [graph.add("Shape", "ids", start=axis, end=axis + 1) for axis in (1, 0)]
+        return graph.add("Concat", *sizes, graph.axes(*widths), axis=0)
 
     def _read_norm(self, stream: Stream, name: str, matrix: Array) -> tuple[Array, Array, str]:
         """Steps and offsets of the channels, and the input in them: uint8 ``(rows, width)``."""
@@ -166,7 +181,6 @@ class Int8Linear:
             values = graph.add("Add", graph.add("Mul", stream.states, factor), shift)
         else:
             values = self._renormed(stream, name, 1 / steps, -center / steps)
-        values = self._rows(values, self.backbone.width)
         zero = graph.constant(0, np.uint8)
         return steps, center, graph.add("QuantizeLinear", values, graph.constant(1.0), zero)
 
@@ -235,7 +249,7 @@ class Int8Linear:
         product = self._integer_product(
             graph.add("QuantizeLinear", rows, flat, zeros, axis=0), name, columns, zero=zero
         )
-        product = self._tokens(graph.add("Mul", product, scales), self.backbone.width)
+        product = graph.add("Mul", product, scales)
         mean = self.ranges[name].mean.astype(np.float64) * (not name.endswith(".out"))  # there it was folded away
         shift = mean @ weight - mean @ columns[0].astype(np.float64) * columns[1]
         if f"{name}.bias" in self.weights:

@@ -1,7 +1,7 @@
 """The layers of the supported encoders, as ONNX nodes: embeddings, positions, masks, attention, and their order.
 
-``states`` below are names of ``(batch, tokens, width)`` results. Weights come under the names of ``renames.py``.
-How the linear layers are computed is ``linear.py``'s and ``int8.py``'s.
+``states`` below are names of results that hold one row a token. Weights come under the names of ``renames.py``.
+How the linear layers are computed, and in which order the rows lie, is ``linear.py``'s and ``int8.py``'s.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 
 from twinvec.engine.config import Backbone, Rotary
 from twinvec.engine.graph import GraphBuilder
-from twinvec.engine.linear import Linear, Stream, add_norm, add_product
+from twinvec.engine.linear import FloatLinear, Linear, Stream, add_norm, add_product
+from twinvec.engine.one_token import attend_by_one
 from twinvec.types import Array, Ids, Vectors
 
 __all__ = ["LayerBuilder"]
@@ -32,11 +33,8 @@ class LayerBuilder:
 
     def all_states(self) -> list[str]:
         """States after the embeddings and after every layer."""
-        bias = self._mask_bias()
-        if self.backbone.n_relative:
-            bias = self.graph.add("Add", bias, self._relative_bias())
+        bias, stream = self._bias(), self._embeddings()
         run_layer = self._modern_layer if self.backbone.rotary else self._layer
-        stream = self._embeddings()
         states = [stream.states]
         for layer, blocks in enumerate(self.backbone.blocks):
             for block in blocks:
@@ -44,7 +42,23 @@ class LayerBuilder:
             states.append(stream.states)
         if self.backbone.rotary:
             states[-1] = self._norm(states[-1], "final_norm")
-        return states
+        return [self.linear.leave(each) for each in states]
+
+    def picked_state(self, picked: str) -> str:
+        """The last layer's state of one token of each text, ``(batch, width)``; ``picked`` is 1 there, else 0.
+
+        The last layer is computed for these tokens alone, so that it costs next to nothing.
+        """
+        bias, stream = self._bias(), self._embeddings()
+        *earlier, last = [(layer, block) for layer, blocks in enumerate(self.backbone.blocks) for block in blocks]
+        for layer, block in earlier:
+            stream = self._layer(stream, layer, block, bias)
+        return self._picked_layer(stream, last[1], bias, self.graph.add("Unsqueeze", picked, self.graph.axes(1)))
+
+    def _bias(self) -> str:
+        """What is added to attention's scores before their softmax."""
+        bias = self._mask_bias()
+        return self.graph.add("Add", bias, self._relative_bias()) if self.backbone.n_relative else bias
 
     def _norm(self, states: str, name: str) -> str:
         return add_norm(self.graph, self.weights, states, name, self.backbone.epsilon)
@@ -70,7 +84,7 @@ class LayerBuilder:
             if backbone.n_types:  # single texts are all of type 0: its row goes into the table
                 table = table + self.weights["embeddings.type.weight"][0]
             states = graph.add("Add", states, self._first_rows(graph.weight("embeddings.positions", table)))
-        stream = self._normed(states, "embeddings.norm")
+        stream = self._normed(self.linear.enter(states), "embeddings.norm")
         if "embeddings.projection.weight" in self.weights:
             name = "embeddings.projection"
             weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
@@ -101,21 +115,32 @@ class LayerBuilder:
         bias = graph.add("Gather", table, self._distances(furthest))
         return graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.axes(0))
 
-    def _attend(self, query: str, key: str, value: str, bias: str) -> str:
-        """Attention over all heads. Gives ``(batch, tokens, width)``."""
-        graph = self.graph
-        shares = graph.add("Softmax", graph.add("Add", self.linear.scores(query, key), bias), axis=-1)
-        mixed = graph.add("Transpose", graph.add("MatMul", shares, value), perm=[0, 2, 1, 3])
-        return graph.add("Reshape", mixed, graph.axes(0, 0, self.backbone.width))
-
     def _layer(self, stream: Stream, layer: int, block: int, bias: str) -> Stream:
         """A layer whose norms follow the sums (BERT and its kin)."""
         linear = self.linear
         query, key, value = linear.heads(stream, block)
-        attended = self._attend(query, key, value, bias)
+        attended = linear.attend(query, key, value, bias)
         stream = self._normed(linear.out(attended, block, stream), f"blocks.{block}.attention_norm")
         inner = linear.activate(linear.inner(stream, block))
         return self._normed(linear.outer(inner, block, stream), f"blocks.{block}.inner_norm")
+
+    def _picked_layer(self, stream: Stream, block: int, bias: str, picked: str) -> str:
+        """``_layer`` for the tokens that ``picked``, ``(batch, 1, tokens)``, names, in float32: ``(batch, width)``."""
+        graph, linear = self.graph, FloatLinear(self.graph, self.backbone, self.weights)
+        states = self.linear.leave(stream.states)
+        own = graph.add("MatMul", picked, states)
+        attended = attend_by_one(linear, own, states, block=block, bias=self._picked_bias(bias, picked))
+        summed = linear.out(attended, block, Stream(own, None, own))
+        after = self._normed(summed, f"blocks.{block}.attention_norm")
+        summed = linear.outer(linear.activate(linear.inner(after, block)), block, after)
+        return graph.add("Squeeze", self._norm(summed, f"blocks.{block}.inner_norm"), graph.axes(1))
+
+    def _picked_bias(self, bias: str, picked: str) -> str:
+        """The rows of the scores' bias for the picked tokens: ``(batch, heads or 1, tokens)``."""
+        graph = self.graph
+        if self.backbone.n_relative:
+            bias = graph.add("MatMul", graph.add("Unsqueeze", picked, graph.axes(1)), bias)
+        return graph.add("Squeeze", bias, graph.axes(2))
 
     def _modern_layer(self, stream: Stream, layer: int, block: int, bias: str) -> Stream:
         """A layer whose norms stand before its parts, with rotary positions and a gated inner part (ModernBERT)."""
@@ -125,7 +150,7 @@ class LayerBuilder:
         has_norm = f"{norm}.weight" in self.weights  # the first layer reads the normed embeddings
         query, key, value = linear.heads(self._normed(stream.states, norm) if has_norm else stream, block)
         query, key = self._rotate(query, rotary, layer), self._rotate(key, rotary, layer)
-        attended = self._attend(query, key, value, self._windowed(bias, rotary.window[layer]))
+        attended = linear.attend(query, key, value, self._windowed(bias, rotary.window[layer]))
         summed = linear.out(attended, block, Stream(stream.states, None, stream.states))
         inner = linear.inner(self._normed(summed, f"blocks.{block}.inner_norm"), block)
         values, gate = graph.add_many("Split", inner, n_outputs=2, axis=-1, num_outputs=2)
@@ -139,7 +164,9 @@ class LayerBuilder:
         rates = theta ** (-np.arange(half, dtype=np.float64) / half)
         angles = np.arange(self.backbone.n_positions, dtype=np.float64)[:, None] * rates
         cosines, sines = (
-            self._first_rows(graph.weight(f"rotary.{name}.{theta}", wave(angles).astype(np.float32)))
+            self.linear.along_tokens(
+                self._first_rows(graph.weight(f"rotary.{name}.{theta}", wave(angles).astype(np.float32)))
+            )
             for name, wave in (("cos", np.cos), ("sin", np.sin))
         )
         left, right = graph.add_many("Split", heads, n_outputs=2, axis=-1, num_outputs=2)

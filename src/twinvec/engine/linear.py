@@ -26,14 +26,26 @@ class Stream:
 
 
 class Linear(Protocol):
-    """The linear layers of one backbone in one graph."""
+    """The linear layers of one backbone in one graph, and the order in which states lie between them."""
 
-    def heads(self, stream: Stream, block: int) -> list[str]:
-        """Queries (scaled), keys and values, each ``(batch, heads, tokens, head width)``."""
+    def enter(self, states: str) -> str:
+        """States ``(batch, tokens, width)`` in the order of these layers."""
         ...
 
-    def scores(self, query: str, key: str) -> str:
-        """Products of all queries with all keys, ``(batch, heads, tokens, tokens)``."""
+    def leave(self, states: str) -> str:
+        """States in the order of these layers as ``(batch, tokens, width)``."""
+        ...
+
+    def along_tokens(self, rows: str) -> str:
+        """One row a position, ``(tokens, n)``, such that it is multiplied with each position of :meth:`heads`."""
+        ...
+
+    def heads(self, stream: Stream, block: int) -> list[str]:
+        """Queries (scaled), keys and values, each with a last axis of the head's width."""
+        ...
+
+    def attend(self, query: str, key: str, value: str, bias: str) -> str:
+        """What attention gives; ``bias``, ``(batch, heads, tokens, tokens)`` or 1 instead, is added to its scores."""
         ...
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
@@ -120,8 +132,20 @@ class FloatLinear:
     backbone: Backbone
     weights: Mapping[str, Vectors]
 
+    def enter(self, states: str) -> str:
+        """As they are."""
+        return states
+
+    def leave(self, states: str) -> str:
+        """As they are."""
+        return states
+
+    def along_tokens(self, rows: str) -> str:
+        """As they are."""
+        return rows
+
     def heads(self, stream: Stream, block: int) -> list[str]:
-        """One product for all three, then one transposition."""
+        """One product for all three, then one transposition: each ``(batch, heads, tokens, head width)``."""
         graph, backbone = self.graph, self.backbone
         parts = query_key_value(self.weights, backbone, block)
         weight = np.concatenate([matrix for matrix, _ in parts])
@@ -133,9 +157,13 @@ class FloatLinear:
         thirds = graph.add_many("Split", split, n_outputs=3, axis=0, num_outputs=3)
         return [graph.add("Squeeze", third, graph.axes(0)) for third in thirds]
 
-    def scores(self, query: str, key: str) -> str:
-        """Queries times transposed keys."""
-        return self.graph.add("MatMul", query, self.graph.add("Transpose", key, perm=[0, 1, 3, 2]))
+    def attend(self, query: str, key: str, value: str, bias: str) -> str:
+        """Products, with the heads turned behind their tokens."""
+        graph = self.graph
+        scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2]))
+        shares = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
+        mixed = graph.add("Transpose", graph.add("MatMul", shares, value), perm=[0, 2, 1, 3])
+        return graph.add("Reshape", mixed, graph.axes(0, 0, self.backbone.width))
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
         """Product, then sum."""

@@ -11,9 +11,9 @@ from twinvec.engine.config import Backbone, read_backbone
 from twinvec.engine.graph import Graph, GraphBuilder
 from twinvec.engine.layers import LayerBuilder
 from twinvec.engine.linear import FloatLinear, Linear
-from twinvec.engine.readout import add_readout, readout_width
+from twinvec.engine.readout import PICKS, add_readout, readout_width
 from twinvec.engine.weights import ReadWeights, backbone_weights, forget_pages, read_weights, weight_files
-from twinvec.model_folder import WK, ModelFolder
+from twinvec.model_folder import WK, ModelFolder, Pooling
 from twinvec.types import Vectors
 
 __all__ = ["Model", "build_heads", "build_readout", "read_model"]
@@ -41,17 +41,23 @@ class Model:
         """The ONNX graph that gives vectors, or the states of all layers."""
         builder = GraphBuilder()
         layers = LayerBuilder(builder, self.backbone, self.weights, linear(builder, self.backbone, self.weights))
+        if shown == "vectors":
+            vectors = self._vectors(builder, layers)
+            forget_pages(self.weights.values())  # what the layers need was copied, turned for the product
+            return builder.build({"vectors": (vectors, ["batch", self.width])}, ["ids", "mask", "pool_mask"])
         states = layers.all_states()
-        forget_pages(self.weights.values())  # what the layers need was copied, turned for the product
-        if shown == "layers":
-            # Stacked inside the graph: without the interpreter's lock, and in one piece.
-            stacked = builder.add(
-                "Concat", *(builder.add("Unsqueeze", name, builder.axes(0)) for name in states), axis=0
-            )
-            shape: list[str | int] = [len(states), "batch", "tokens", self.backbone.width]
-            return builder.build({"layers": (stacked, shape)}, ["ids", "mask"])
-        vectors = add_readout(builder, states[-1], self.folder.modules, self.read)
-        return builder.build({"vectors": (vectors, ["batch", self.width])}, ["ids", "mask", "pool_mask"])
+        forget_pages(self.weights.values())
+        # Stacked inside the graph: without the interpreter's lock, and in one piece.
+        stacked = builder.add("Concat", *(builder.add("Unsqueeze", name, builder.axes(0)) for name in states), axis=0)
+        shape: list[str | int] = [len(states), "batch", "tokens", self.backbone.width]
+        return builder.build({"layers": (stacked, shape)}, ["ids", "mask"])
+
+    def _vectors(self, builder: GraphBuilder, layers: LayerBuilder) -> str:
+        readout = self.folder.readout
+        pick = PICKS.get(readout.modes[0]) if isinstance(readout, Pooling) and len(readout.modes) == 1 else None
+        if pick is None or self.backbone.rotary is not None:
+            return add_readout(builder, layers.all_states()[-1], self.folder.modules, self.read)
+        return add_readout(builder, layers.picked_state(pick(builder)), self.folder.modules[1:], self.read)
 
 
 def read_model(folder: ModelFolder, *, trust_pickle: bool = False) -> Model:

@@ -17,7 +17,7 @@ from twinvec.errors import ModelFolderError, UnknownNameError, WeightsError
 from twinvec.model_folder import Dense, LayerNorm, Module, Normalize, Pooling
 from twinvec.types import Vectors
 
-__all__ = ["add_readout", "readout_width"]
+__all__ = ["PICKS", "add_readout", "readout_width"]
 
 LOWEST = float(np.finfo(np.float32).min)
 
@@ -66,28 +66,31 @@ def _max(graph: GraphBuilder, states: str) -> str:
     )
 
 
-def _chosen(graph: GraphBuilder, states: str, order: str) -> str:
-    """The state of the token that comes highest in ``order``, ``(batch, tokens)``."""
+def _highest(graph: GraphBuilder, order: str) -> str:
+    """1 at the token that comes first or highest in ``order``, 0 elsewhere; both ``(batch, tokens)``."""
     place = graph.add("Add", graph.add("ArgMax", order, axis=1, keepdims=1), graph.constant(1, np.int64))
-    is_it = graph.add("Equal", graph.add("Cast", place, to=1), _positions(graph))
-    return _weighted_sum(graph, states, graph.add("Cast", is_it, to=1))
+    return graph.add("Cast", graph.add("Equal", graph.add("Cast", place, to=1), _positions(graph)), to=1)
 
 
-def _first(graph: GraphBuilder, states: str) -> str:
-    return _chosen(graph, states, _mask(graph))
+def _is_first(graph: GraphBuilder) -> str:
+    return _highest(graph, _mask(graph))
 
 
-def _last(graph: GraphBuilder, states: str) -> str:
-    return _chosen(graph, states, graph.add("Mul", _mask(graph), _positions(graph)))
+def _is_last(graph: GraphBuilder) -> str:
+    return _highest(graph, graph.add("Mul", _mask(graph), _positions(graph)))
+
+
+# Poolings that read one token of a text: 1 at that token, ``(batch, tokens)``.
+PICKS: dict[str, Callable[[GraphBuilder], str]] = {"cls": _is_first, "lasttoken": _is_last}
 
 
 POOLERS: dict[str, Callable[[GraphBuilder, str], str]] = {
-    "cls": _first,
+    "cls": lambda graph, states: _weighted_sum(graph, states, _is_first(graph)),
     "max": _max,
     "mean": _mean,
     "mean_sqrt_len_tokens": _mean_sqrt,
     "weightedmean": _weighted_mean,
-    "lasttoken": _last,
+    "lasttoken": lambda graph, states: _weighted_sum(graph, states, _is_last(graph)),
 }
 
 # Names of torch's classes.
