@@ -47,7 +47,7 @@ class LayerBuilder:
     def picked_state(self, picked: str) -> str:
         """The last layer's state of one token of each text, ``(batch, width)``; ``picked`` is 1 there, else 0.
 
-        The last layer is computed for these tokens alone, so that it costs next to nothing.
+        The last layer is computed for these tokens alone, which spares most of its time.
         """
         bias, stream = self._bias(), self._embeddings()
         *earlier, last = [(layer, block) for layer, blocks in enumerate(self.backbone.blocks) for block in blocks]
