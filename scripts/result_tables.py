@@ -38,6 +38,7 @@ def newest(name: str) -> dict[str, Any]:
 RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "train": benchmarks.train,
     "encode": benchmarks.encode,
+    "encode-avx2": benchmarks.encode,
     "start": benchmarks.start,
     "memory": benchmarks.memory,
     "limits": benchmarks.limits,
