@@ -17,6 +17,7 @@ pytest.importorskip("transformers", reason="training needs the extra 'train'")
 from twinvec.text import load_tokenizer  # noqa: E402
 from twinvec.train.backbone import Backbone  # noqa: E402
 from twinvec.train.network import Network  # noqa: E402
+from twinvec.train.packing import make_grid, packed_attention  # noqa: E402
 from twinvec.train.pooling import POOLERS  # noqa: E402
 from twinvec.train.tokens import tokenize  # noqa: E402
 
@@ -59,6 +60,16 @@ def test_packing_changes_no_gradient(tiny_bert):
     assert gradients[0].keys() == gradients[1].keys()
     for name, gradient in gradients[0].items():
         torch.testing.assert_close(gradient, gradients[1][name], atol=1e-5, rtol=1e-4)
+
+
+def test_bfloat16_attention_is_that_of_float32_rounded_once():
+    lengths, generator = [3, 1, 7], torch.Generator().manual_seed(0)
+    exact = [torch.randn(1, 2, sum(lengths), 4, generator=generator).bfloat16().float() for _ in range(3)]
+    module, grid = torch.nn.Identity(), make_grid(lengths)
+    expected, _ = packed_attention(module, *exact, None, grid=grid)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found, _ = packed_attention(module, *(each.bfloat16() for each in exact), None, grid=grid)
+    assert torch.equal(found, expected.bfloat16())
 
 
 @pytest.mark.parametrize("mode", POOLING_MODES)
