@@ -51,6 +51,7 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "index-40000000": benchmarks.index,
     "scores": models.scores,
     "tried": models.averages,
+    "seeds": models.averages,
     "texts": models.texts,
     "frontier": models.frontier,
     "layers": models.layers,
