@@ -33,7 +33,7 @@ def read_any_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
         return None
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also digits without end, and brackets without end
         raise ModelFolderError(f"{path} is not valid JSON: {error}.", hint="Fetch the model again.") from error
 
 

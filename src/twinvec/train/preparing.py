@@ -13,9 +13,9 @@ from torch import nn
 
 from twinvec.errors import InputError
 from twinvec.examples import Examples, read_examples
-from twinvec.files import digest_files
 from twinvec.hub import find_model
-from twinvec.model_folder import ModelFolder, Pooling, model_files, read_model_folder
+from twinvec.model_folder import ModelFolder, Pooling, read_model_folder
+from twinvec.model_identity import model_digest
 from twinvec.text import Tokenizer, load_tokenizer
 from twinvec.train.judging import Judge
 from twinvec.train.network import Network
@@ -66,9 +66,9 @@ def read_material(recipe: Recipe) -> Material:
     dev = read_examples(recipe.dev.source) if recipe.dev else None
     # What the result is only tested on has no part in it.
     named = {"recipe": recipe_as_toml(with_bare_names(replace(recipe, test=())))}
-    named["start model"] = digest_files(model_files(folder.path))
+    named["start model"] = model_digest(folder.path)
     teachers = dict.fromkeys(teacher for part in recipe.data for teacher in part.teachers)
-    named |= {f"teacher {Path(name).name}": digest_files(model_files(find_model(name))) for name in teachers}
+    named |= {f"teacher {Path(name).name}": model_digest(find_model(name)) for name in teachers}
     read = [*data, *([dev] if dev else [])]
     named |= {f"data {place} ({each.name})": each.digest() for place, each in enumerate(read, start=1)}
     return Material(folder, data, dev, tuple(read_examples(source) for source in recipe.test), named)

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from twinvec.files import digest_files
 from twinvec.hub import find_model
 from twinvec.loading import load
-from twinvec.model_folder import model_files
+from twinvec.model_identity import model_digest
 from twinvec.progress import Progress
 from twinvec.tables import write_vectors
 from twinvec.train.processes import Processes
@@ -87,7 +86,7 @@ def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _identity(teacher: str, precision: Precision) -> str:
     """What a teacher's vectors depend on, as the name of a folder."""
-    digest = digest_files(model_files(find_model(teacher)))
+    digest = model_digest(find_model(teacher))
     return f"teacher-{hashlib.sha256(f'{digest} {precision}'.encode()).hexdigest()[:32]}"
 
 
