@@ -27,7 +27,7 @@ from training import (
     write_pairs,
     write_sts,
 )
-from twinvec.errors import InputError, TrainingError
+from twinvec.errors import InputError, TrainingError, TwinvecError
 from twinvec.examples import DataSource
 from twinvec.metrics import spearman
 
@@ -479,3 +479,62 @@ def test_seeds_are_reported_and_done_ones_are_not_trained_again(recipe, tmp_path
     assert done(tmp_path / "model") == [True, True, True]
     write_nli(tmp_path / "nli.tsv", seed=4)
     assert done(tmp_path / "model") == [False, False, False]
+
+
+def test_nothing_that_another_recipe_left_is_used(recipe, tmp_path):
+    """The start model of another recipe was reused: the result had layer 0, while its recipe said 2."""
+    small = lambda layer: replace(recipe, model=replace(recipe.model, layers=(layer,)))  # noqa: E731
+    events = run_recipe(small(0), tmp_path / "model")
+    next(events)  # stopped before its first step was saved
+    events.close()
+    (tmp_path / "model.run/checkpoint.safetensors").unlink(missing_ok=True)
+    run(small(2), tmp_path / "model")
+    run(small(2), tmp_path / "other")
+    assert_same_bits(tmp_path / "other", tmp_path / "model")
+    assert not (tmp_path / "model.run").exists()
+
+
+def test_force_clears_all_that_another_recipe_left(recipe, tmp_path):
+    small = lambda layer: replace(recipe, model=replace(recipe.model, layers=(layer,)))  # noqa: E731
+    stopped_after(small(0), tmp_path / "model", 3)
+    with pytest.raises(TrainingError, match=r"another recipe: it has layers = \[0\] instead of layers = \[2\]"):
+        run(small(2), tmp_path / "model")
+    run(small(2), tmp_path / "model", force=True)
+    run(small(2), tmp_path / "other")
+    assert_same_bits(tmp_path / "other", tmp_path / "model")
+
+
+def test_a_checkpoint_from_another_run_folder_is_refused(recipe, tmp_path):
+    stopped_after(recipe, tmp_path / "model", 3)
+    stopped_after(with_settings(recipe, seed=9), tmp_path / "other", 3)
+    (tmp_path / "other.run/checkpoint.safetensors").replace(tmp_path / "model.run/checkpoint.safetensors")
+    with pytest.raises(TrainingError, match="another recipe: its checkpoint changed"):
+        run(recipe, tmp_path / "model")
+
+
+@pytest.mark.parametrize("file", ["checkpoint.safetensors", "best.safetensors", "log.jsonl", "identity.json"])
+@pytest.mark.parametrize("damage", ["empty", "cut", "noise", "other", "nested"])
+def test_a_damaged_run_folder_is_an_error_of_ours(recipe, tmp_path, file, damage):
+    stopped_after(recipe, tmp_path / "model", 8)
+    path = tmp_path / "model.run" / file
+    whole = path.read_bytes()
+    header = json.dumps({"__metadata__": {"progress": '{"step": -1, "progress": 3}'}}).encode()
+    path.write_bytes(
+        {
+            "empty": b"",
+            "cut": whole[: len(whole) // 2],
+            "noise": b"\xff" * 40,
+            "other": len(header).to_bytes(8, "little") + header if file.endswith("tensors") else b'{"step": "x"}\n',
+            "nested": b"[" * 100_000 + b"\n",
+        }[damage]
+    )
+    try:
+        run(recipe, tmp_path / "model")
+    except TwinvecError as error:
+        assert file in str(error) or "another recipe" in str(error)
+    else:  # a log may lose its end, and the best weights are written again
+        run(recipe, tmp_path / "whole")
+        assert_same_bits(tmp_path / "whole", tmp_path / "model")
+    run(recipe, tmp_path / "model", force=True)
+    run(recipe, tmp_path / "whole", force=True)
+    assert_same_bits(tmp_path / "whole", tmp_path / "model")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from twinvec.errors import InputError
 from twinvec.files import new_folder, read_json, write_json
+from twinvec.ownership import INDEX
 from twinvec.search.exact_index import ExactIndex
 from twinvec.search.faiss_index import FaissIndex
 from twinvec.search.index import Index
@@ -34,7 +35,7 @@ def save_index(index: Index, folder: str | Path, *, replace: bool = False) -> No
     """Write an index to a folder, which appears only when it is complete."""
     facts = {"settings": asdict(index.settings), "width": index.width, "n_vectors": len(index)}
     try:
-        with new_folder(Path(folder), replace=replace) as partial:
+        with new_folder(Path(folder), INDEX, replace=replace) as partial:
             index.write(partial)
             write_json(partial / SETTINGS_FILE, facts)
     except (OSError, RuntimeError) as error:  # the second is FAISS's

@@ -24,6 +24,7 @@ from twinvec.train.processes import Processes
 from twinvec.train.randomness import HEADS, drawn_from
 from twinvec.train.recipe import DataPart, ModelPart, Recipe
 from twinvec.train.recipe_file import recipe_as_toml, with_bare_names
+from twinvec.train.run_folder import START
 from twinvec.train.shrinking import shrink_model
 from twinvec.train.static_network import StaticNetwork, start_table
 from twinvec.train.task import Task
@@ -134,7 +135,7 @@ def _smaller(part: ModelPart, folder: ModelFolder, *, work: Path, processes: Pro
     """The part of the start model that the recipe keeps, written once into ``work``."""
     if not part.is_smaller:
         return folder
-    small = work / "start"
+    small = work / START
     make = partial(
         shrink_model,
         folder,

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 
 from twinvec.errors import TrainingError
 from twinvec.files import new_folder, write_json
+from twinvec.ownership import MODEL
 from twinvec.train.card import write_card
 from twinvec.train.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
 from twinvec.train.curve import draw_curve
@@ -220,7 +221,7 @@ class Run:
             step = self.progress.best_step
         finished = Finished(self.folder.target, step, tuple(self._final_scores()), self.progress.seconds)
         try:
-            with new_folder(self.folder.target, replace=self.options.force) as place:
+            with new_folder(self.folder.target, MODEL, replace=self.options.force) as place:
                 self._write(place, finished)
         except (OSError, SafetensorError) as error:
             raise TrainingError(

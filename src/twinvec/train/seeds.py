@@ -15,6 +15,7 @@ from pathlib import Path
 
 from twinvec.errors import InputError
 from twinvec.files import new_folder, read_json, write_json
+from twinvec.ownership import MODEL
 from twinvec.train.events import Event
 from twinvec.train.preparing import read_material
 from twinvec.train.processes import find_processes
@@ -104,7 +105,7 @@ def _gather(target: Path, folders: dict[int, Path], options: RunOptions) -> Seed
         Spread(rows[0]["data"], rows[0]["protocol"], tuple(float(row["value"]) for row in rows)) for rows in columns
     )
     best = max(zip(spreads[0].values, folders, strict=True), key=lambda pair: pair[0])[1]
-    with new_folder(target, replace=options.force) as place:
+    with new_folder(target, MODEL, replace=options.force) as place:
         shutil.copytree(folders[best], place, dirs_exist_ok=True)
         rows = [{"data": each.data, "protocol": each.protocol, "values": list(each.values)} for each in spreads]
         write_json(place / "training/seeds.json", {"seeds": list(folders), "best_seed": best, "scores": rows})
