@@ -38,7 +38,9 @@ deciding = st.sampled_from(
         "noending",
     ]
 )
-harmless = st.sampled_from(["README.md", "readme.MD", "LICENSE", "train.log", "card.png", "curve.svg", ".gitattributes"])
+harmless = st.sampled_from(
+    ["README.md", "readme.MD", "LICENSE", "train.log", "card.png", "curve.svg", ".gitattributes"]
+)
 folders = st.lists(names, max_size=4).map(lambda parts: "/".join(parts))
 some_bytes = st.binary(min_size=1, max_size=40)
 
@@ -103,7 +105,9 @@ def test_swapped_contents_and_moved_bytes_change_the_identity(bare, contents, mo
     assert len(seen) == 3 - ((one + two[:moved], two[moved:]) == (two, one))
 
 
-@pytest.mark.parametrize("file", ["recipe.toml", "log.jsonl", "curve.png", "identity.json", "scores.json", "seeds.json"])
+@pytest.mark.parametrize(
+    "file", ["recipe.toml", "log.jsonl", "curve.png", "identity.json", "scores.json", "seeds.json"]
+)
 def test_the_record_of_the_training_does_not_change_the_identity(bare, file):
     place = fresh(bare, "trained")
     before = model_digest(place)

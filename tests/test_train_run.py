@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +37,7 @@ torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 for needed in ("transformers", "accelerate", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
+from twinvec.train.checkpoint import load_weights  # noqa: E402
 from twinvec.train.events import DevReport, Finished, Started  # noqa: E402
 from twinvec.train.loop import StepReport  # noqa: E402
 from twinvec.train.recipe import DataPart, DevPart, ModelPart, Recipe  # noqa: E402
@@ -380,7 +383,7 @@ def test_two_runs_do_not_share_a_folder(recipe, tmp_path):
 def test_force_replaces_models_and_nothing_else(recipe, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="mine is no model, so it is not replaced"):
+    with pytest.raises(InputError, match=r"mine holds 'thesis\.txt', which Twinvec did not write"):
         run(recipe, tmp_path / "mine", force=True)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"
 
@@ -512,29 +515,52 @@ def test_a_checkpoint_from_another_run_folder_is_refused(recipe, tmp_path):
         run(recipe, tmp_path / "model")
 
 
-@pytest.mark.parametrize("file", ["checkpoint.safetensors", "best.safetensors", "log.jsonl", "identity.json"])
-@pytest.mark.parametrize("damage", ["empty", "cut", "noise", "other", "nested"])
-def test_a_damaged_run_folder_is_an_error_of_ours(recipe, tmp_path, file, damage):
-    stopped_after(recipe, tmp_path / "model", 8)
-    path = tmp_path / "model.run" / file
-    whole = path.read_bytes()
-    header = json.dumps({"__metadata__": {"progress": '{"step": -1, "progress": 3}'}}).encode()
-    path.write_bytes(
-        {
-            "empty": b"",
-            "cut": whole[: len(whole) // 2],
-            "noise": b"\xff" * 40,
-            "other": len(header).to_bytes(8, "little") + header if file.endswith("tensors") else b'{"step": "x"}\n',
-            "nested": b"[" * 100_000 + b"\n",
-        }[damage]
-    )
-    try:
-        run(recipe, tmp_path / "model")
-    except TwinvecError as error:
-        assert file in str(error) or "another recipe" in str(error)
-    else:  # a log may lose its end, and the best weights are written again
-        run(recipe, tmp_path / "whole")
-        assert_same_bits(tmp_path / "whole", tmp_path / "model")
-    run(recipe, tmp_path / "model", force=True)
-    run(recipe, tmp_path / "whole", force=True)
-    assert_same_bits(tmp_path / "whole", tmp_path / "model")
+DAMAGES = {
+    "empty": lambda whole: b"",
+    "cut": lambda whole: whole[: len(whole) // 2],
+    "noise": lambda whole: b"\xff" * 40,
+    "other tensors": lambda whole: _safetensors({"step": 1, "progress": {}}),
+    "a wrong step": lambda whole: _safetensors({"step": -1, "progress": {}}),
+    "other progress": lambda whole: _safetensors({"step": 1, "progress": {"unheard": "of"}}),
+    "no progress": lambda whole: _safetensors([]),
+    "lines of other things": lambda whole: b'{"step": "x"}\n[]\n',
+    "nested": lambda whole: b"[" * 100_000 + b"\n",
+}
+
+
+def _safetensors(progress):
+    header = json.dumps({"__metadata__": {"progress": json.dumps(progress)}}).encode()
+    return len(header).to_bytes(8, "little") + header
+
+
+def test_a_damaged_run_folder_is_an_error_of_ours(recipe, tmp_path):
+    recipe = with_settings(recipe, epochs=1)
+    stopped_after(recipe, tmp_path / "model", 5)
+    (tmp_path / "model.run").rename(tmp_path / "kept")
+    for name, damage in DAMAGES.items():
+        for file in ("checkpoint.safetensors", "identity.json", "log.jsonl"):
+            shutil.copytree(tmp_path / "kept", tmp_path / "model.run")
+            path = tmp_path / "model.run" / file
+            path.write_bytes(damage(path.read_bytes()))
+            events = run_recipe(recipe, tmp_path / "model")
+            try:
+                next(events), next(events)
+            except TwinvecError as error:
+                assert file in str(error) or "another recipe" in str(error), (name, file)
+            else:
+                assert file == "log.jsonl" and name not in ("lines of other things", "nested"), (name, file)
+            events.close()
+            shutil.rmtree(tmp_path / "model.run")
+
+
+def test_best_weights_that_are_damaged_are_an_error_of_ours(recipe, tmp_path):
+    recipe = with_settings(recipe, epochs=1)
+    stopped_after(recipe, tmp_path / "model", 7)
+    training = Namespace(network=torch.nn.Linear(2, 2))
+    for damage in DAMAGES.values():
+        path = tmp_path / "model.run/best.safetensors"
+        whole = path.read_bytes()
+        path.write_bytes(damage(whole))
+        with pytest.raises(TrainingError, match=r"best\.safetensors"):
+            load_weights(path, training)
+        path.write_bytes(whole)

@@ -10,17 +10,22 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from uuid import uuid4
 
+from numpy.lib.format import open_memmap
+
 from twinvec.errors import InputError, ModelFolderError
 from twinvec.ownership import FolderKind, check_ours, remove_ours, write_listing
+from twinvec.types import Array
 
 __all__ = [
     "check_free",
     "check_path",
     "digest_files",
     "is_taken",
+    "mapped_vectors",
     "new_folder",
     "read_json",
     "sync_folder",
@@ -78,6 +83,20 @@ def check_path(target: Path) -> None:
         raise InputError(
             f"Cannot use the path {shown}: {getattr(error, 'strerror', None) or error}.", hint="Choose another name."
         ) from error
+
+
+def mapped_vectors(path: Path, *, hint: str) -> Array:
+    """The vectors in a file of ``numpy.save``, ``(n, width)``, mapped; anything else in it is an error."""
+    try:
+        vectors: Array = open_memmap(path, mode="r")
+    except (OSError, ValueError, EOFError, TypeError, SyntaxError, OverflowError, RecursionError, TokenError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")[:120]
+        raise InputError(f"{path} cannot be read: {reason}.", hint=hint) from error
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.flags.c_contiguous:
+        raise InputError(f"{path} holds {vectors.dtype} of shape {vectors.shape}, not vectors.", hint=hint)
+    if vectors.offset + vectors.nbytes != path.stat().st_size:  # type: ignore[attr-defined] # a memmap has it
+        raise InputError(f"{path} has another length than its header says.", hint=hint)
+    return vectors
 
 
 @contextmanager

@@ -55,10 +55,13 @@ class FaissIndex:
     def read(cls, folder: Path, settings: IndexSettings, width: int) -> FaissIndex:
         """The index in a folder."""
         try:
-            return cls(settings, width, _faiss().read_index(str(folder / FILE)))
+            index = _faiss().read_index(str(folder / FILE))
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             raise InputError(f"{folder / FILE} cannot be read: {reason}.", hint="Build the index again.") from error
+        if _facts(index) != _facts(cls.empty(settings, width)._index):
+            raise InputError(f"{folder / FILE} is another index than its settings say.", hint="Build the index again.")
+        return cls(settings, width, index)
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -127,6 +130,14 @@ def _recipe(settings: IndexSettings) -> str:
         "ivf-sq8": f"{cells},SQ8",
         "ivf-pq": f"{cells},PQ{2 * settings.code_bytes}x4fs",
     }[settings.kind]
+
+
+def _facts(index: Any) -> tuple[object, ...]:  # noqa: ANN401 - a compiled class
+    """What two indexes of the same settings have in common."""
+    links = index.hnsw.nb_neighbors(1) if hasattr(index, "hnsw") else None
+    codes = index.pq.M if hasattr(index, "pq") else None
+    kind = type(index).__name__.removesuffix("IP")  # which the metric says, too
+    return kind, index.d, index.metric_type, getattr(index, "nlist", None), links, codes
 
 
 def _centers(rows: Vectors, n_cells: int) -> Vectors:

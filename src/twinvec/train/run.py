@@ -65,6 +65,16 @@ class Progress:
     seconds: float = 0.0
 
 
+def _progress(saved: object, path: Path) -> Progress:
+    usual = asdict(Progress())
+    if not isinstance(saved, dict) or saved.keys() != usual.keys():
+        raise TrainingError(f"{path} does not say how far the run is.", hint="Start over with --force, or restore it.")
+    for name, value in saved.items():
+        if not isinstance(value, (int, float)) and not (value is None and usual[name] is None):
+            raise TrainingError(f"{path} says that {name} is {value!r:.40}.", hint="Start over with --force.")
+    return Progress(**saved)
+
+
 def run_recipe(recipe: Recipe, target: Path, options: RunOptions = USUAL) -> Iterator[Event]:
     """Train by a recipe and write the model to ``target``.
 
@@ -110,7 +120,7 @@ class Run:
         """Take up the checkpoint, if there is one."""
         if self.folder.checkpoint.is_file():
             saved = load_checkpoint(self.folder.checkpoint, self.training)
-            self.progress = Progress(**saved["progress"])
+            self.progress = _progress(saved.get("progress"), self.folder.checkpoint)
             self._saved_step = self.training.step
         elif self.prepared.dev is not None:
             self.progress.first_score = self._score(self.prepared.dev)

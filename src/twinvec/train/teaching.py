@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from twinvec.errors import TrainingError
+from twinvec.files import mapped_vectors
 from twinvec.hub import find_model
 from twinvec.loading import load
 from twinvec.model_identity import model_digest
@@ -37,7 +39,13 @@ def teacher_vectors(
         identity = _identity(teacher, precision)
         paths.append(work / f"teacher-{_name(identity, texts)}.npy")
         processes.first(partial(_make, teacher, precision, texts, store=cache_folder() / identity, path=paths[-1]))
-    return tuple(np.load(path, mmap_mode="r") for path in paths)
+    found = tuple(mapped_vectors(path, hint="Start over with --force.") for path in paths)
+    for path, vectors in zip(paths, found, strict=True):
+        if len(vectors) != len(texts) or vectors.dtype != np.float32:
+            raise TrainingError(
+                f"{path} does not hold the vectors of {len(texts)} texts.", hint="Start over with --force."
+            )
+    return found
 
 
 def joined_vectors(parts: Sequence[Vectors]) -> Vectors:
