@@ -144,7 +144,7 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
         (["-k", "2", "-o", "out.parquet.gz"], "parquet is packed already"),
         (["-k", "2", "-o", "in.csv"], "exists already"),
         (["-k", "2", "-o", "no/where.csv"], "There is no folder no"),
-        (["-k", "2", "--report", "in.csv", "--force"], "is no report with clusters.json"),
+        (["-k", "2", "--report", "in.csv", "--force"], "in.csv is a file, so it is not replaced"),
         (["-k", "2", "--report", "new", "--projection", "umpa"], "'umpa' is not one of"),
         (["--column", "body"], "Unknown column 'body'"),
     ],

@@ -24,6 +24,7 @@ from twinvec.files import new_folder
 from twinvec.ownership import INDEX, MARKER, MODEL, check_ours, remove_ours
 from twinvec.report.folder import write_folder
 from twinvec.search import build_index, load_index, save_index
+from twinvec.vector_store import VectorStore
 
 TEXTS = [f"text {i}" for i in range(9)]
 FORCE = BulkSettings(shard_rows=4, force=True)
@@ -248,3 +249,30 @@ def test_a_command_says_that_a_name_is_too_long(tmp_path, monkeypatch, command):
 def test_an_index_that_was_written_says_its_format(tmp_path):
     index(tmp_path / "index")
     assert json.loads((tmp_path / "index" / MARKER).read_text())["format"] == INDEX.format
+
+
+def test_a_re_embedding_removes_only_its_own_files(tmp_path):
+    pytest.importorskip("lancedb")
+    from collections_of_fakes import CountingEmbedder, fake_collection
+
+    collection, _ = fake_collection(tmp_path / "notes")
+    collection.add(TEXTS)
+    other = CountingEmbedder("other").embedder
+    (tmp_path / "notes/re-embedding").mkdir()
+    (tmp_path / "notes/re-embedding/mine.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds 'mine\.txt', which Twinvec did not write"):
+        collection.reindex(other)
+    assert (tmp_path / "notes/re-embedding/mine.txt").read_text() == "mine"
+    (tmp_path / "notes/re-embedding/mine.txt").unlink()
+    collection.reindex(other)
+    assert not (tmp_path / "notes/re-embedding").exists()
+
+
+def test_a_cache_removes_only_files_that_it_wrote(tmp_path):
+    (tmp_path / "mine.vectors").write_text("years of work")
+    (tmp_path / f"{'0' * 32}.vectors").write_text("damaged")
+    old = tmp_path / ".mine.partial"
+    old.write_text("years of work")
+    os.utime(old, (0, 0))
+    VectorStore(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.partial", "mine.vectors"]

@@ -345,7 +345,14 @@ def test_bad_input_is_said_before_any_work_and_leaves_nothing(pair_file, tiny_be
         "has no layers": (tmp_path / "static", "--data", pair_file),
         "--score-range": (tiny_bert, "--data", pair_file, "--score-range", 0, 1),
         "exists already": (tiny_bert, "--data", pair_file, "--save", tmp_path / "full"),
-        "is no report": (tiny_bert, "--data", pair_file, "-o", tmp_path / "full", "--force"),
+        "holds 'mine', which Twinvec did not write": (
+            tiny_bert,
+            "--data",
+            pair_file,
+            "-o",
+            tmp_path / "full",
+            "--force",
+        ),
         "no column for the role": (tiny_bert, "--data", pair_file, "--columns", "score=points"),
     }
     for message, arguments in cases.items():
