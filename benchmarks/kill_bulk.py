@@ -2,7 +2,7 @@
 
 The folder holds the result of an earlier, shorter file, which readers must see whole after every kill.
 
-python benchmarks/kill_bulk.py [--model twinvec-mini] [--kills 20] [--count 1500] [--seed 0]
+python benchmarks/kill_bulk.py [--model twinvec-mini] [--kills 20] [--count 1000] [--seed 0]
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def rows_of(folder: Path) -> list[str]:
 def main() -> None:
     parser = kill_arguments(__doc__)
     parser.add_argument("--model", default="twinvec-mini")
-    parser.add_argument("--count", type=int, default=1500, help="different texts (default: 1500)")
+    parser.add_argument("--count", type=int, default=1000, help="different texts (default: 1000)")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     found, _ = sts_sentences(None, options.count)
