@@ -310,7 +310,7 @@ def test_the_command_tells_the_best_writes_a_report_and_saves(pair_file, tiny_be
     report, saved = tmp_path / "report", tmp_path / "saved"
     result = run("sweep", tiny_bert, "--data", pair_file, "-o", report, "--save", saved)
     assert result.exit_code == 0, result.output
-    assert sorted(file.name for file in report.iterdir()) == ["report.html", "sweep.json", "sweep.png"]
+    assert sorted(file.name for file in report.iterdir()) == [".twinvec.json", "report.html", "sweep.json", "sweep.png"]
     numbers = json.loads((report / "sweep.json").read_text())
     assert numbers["verdict"] in result.output.replace("\n", " ")
     scores = [each["score"] for each in numbers["readings"] if each["score"] is not None]
