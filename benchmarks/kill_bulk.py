@@ -2,17 +2,14 @@
 
 The folder holds the result of an earlier, shorter file, which readers must see whole after every kill.
 
-python benchmarks/kill_bulk.py [--model twinvec-mini] [--kills 20] [--count 3000] [--seed 0]
+python benchmarks/kill_bulk.py [--model twinvec-mini] [--kills 20] [--count 1000] [--seed 0]
 """
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import json
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +17,7 @@ import time
 from pathlib import Path
 
 from common import sts_sentences, write_result
+from kills import digests, kill_arguments, kill_command
 
 from twinvec.bulk import read_bulk
 
@@ -29,23 +27,9 @@ def command(source: Path, folder: Path, model: str) -> list[str]:
     return [*called, "-m", model, "--shard-rows", "128"]
 
 
-def digests(folder: Path) -> dict[str, str]:
+def files_of(folder: Path) -> dict[str, str]:
     """The checksum of every file but the lock."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def killed(called: list[str], after_s: float) -> bool:
-    """Start the job and kill it; False if it was done before."""
-    with subprocess.Popen(called, stderr=subprocess.DEVNULL) as process:
-        try:
-            process.wait(after_s)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            return True
-    assert process.returncode == 0, process.returncode
-    return False
+    return digests(folder, but=[".lock"])
 
 
 def rows_of(folder: Path) -> list[str]:
@@ -53,11 +37,9 @@ def rows_of(folder: Path) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = kill_arguments(__doc__)
     parser.add_argument("--model", default="twinvec-mini")
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--count", type=int, default=3000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=1000, help="different texts (default: 1000)")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     found, _ = sts_sentences(None, options.count)
@@ -76,17 +58,17 @@ def main() -> None:
         n_whole = 0
         n_shards: list[int] = []  # that were there at each kill
         while len(n_shards) < options.kills:
-            if killed(command(source, parts, options.model), rng.uniform(0, took_s)):
+            if kill_command(command(source, parts, options.model), rng.uniform(0, took_s)):
                 n_shards.append(len(list(parts.glob("texts/0*"))))
                 print(f"kill {len(n_shards)}: {n_shards[-1]} shards", file=sys.stderr)
                 assert rows_of(parts) in (earlier, texts), "a reader saw half a result"
                 continue
-            assert digests(parts) == digests(whole)
+            assert files_of(parts) == files_of(whole)
             n_whole += 1
             shutil.rmtree(parts)  # it was done too soon: begin anew
             shutil.copytree(begun, parts)
         subprocess.run(command(source, parts, options.model), check=True)
-        assert digests(parts) == digests(whole), "the bytes differ"
+        assert files_of(parts) == files_of(whole), "the bytes differ"
         assert rows_of(parts) == texts, "rows are lost"
         told = {
             "kills": len(n_shards),
@@ -94,9 +76,11 @@ def main() -> None:
             "n_rows": len(texts),
             "shards": len(list(parts.glob("texts/*"))),
             "shards_at_kills": n_shards,
+            "seconds": round(time.perf_counter() - started),
         }
     print(json.dumps(told))
-    write_result("kill_bulk", {**told, "same_bytes": True, "readers_saw_whole_results": True, "seed": options.seed})
+    if not options.no_result:
+        write_result("kill_bulk", {**told, "same_bytes": True, "readers_saw_whole_results": True, "seed": options.seed})
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from common import write_result
+from kills import kill_arguments
 
 from twinvec.collection import Collection, Embedder, ModelRecord
 from twinvec.errors import TwinvecError
@@ -165,11 +166,8 @@ def kill_one(folder: Path, first: int, seconds: float) -> list[tuple[str, str, i
 
 def main() -> int:
     """Kill, look, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
+    parser = kill_arguments(__doc__)
     parser.add_argument("--folder", type=Path, help="where the collection is made (default: a temporary folder)")
-    parser.add_argument("--no-result", action="store_true", help="write no result file")
     parser.add_argument("--write", metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -193,6 +191,7 @@ def main() -> int:
 def run(folder: Path, kills: int, seed: int) -> dict[str, Any]:
     """Kill so many writers, and count."""
     rng = random.Random(seed)
+    started = time.perf_counter()
     Collection.create(folder, model=embedder("A"))
     state: State = {}
     done: Counter[str] = Counter()
@@ -225,6 +224,7 @@ def run(folder: Path, kills: int, seed: int) -> dict[str, Any]:
         "reads": reader.n_reads,
         "lost": lost,
         "faults": reader.faults,
+        "seconds": round(time.perf_counter() - started),
     }
 
 

@@ -182,3 +182,35 @@ def index(result: dict[str, Any]) -> str:
         f"queries, right after opening, took {opened['p50_ms']:.1f} ms (effort {opened['effort']}, one thread)."
     )
     return f"{words}\n\n{table(header, rows)}\n\n{where(result)}"
+
+
+def kill_bulk(result: dict[str, Any]) -> str:
+    """What was left of bulk jobs that were killed."""
+    at = result["shards_at_kills"]
+    return (
+        f"{result['kills']} kills of {result['jobs']} jobs of {result['n_rows']:,} rows; {min(at)} to {max(at)} of "
+        f"{result['shards']} shards were on the disk at a kill. Files with other bytes than those of a job that nobody "
+        f"killed: {0 if result['same_bytes'] else 'some'}. Half results that a reader saw: "
+        f"{0 if result['readers_saw_whole_results'] else 'some'}.\n\n{where(result)}"
+    )
+
+
+def kill_collection(result: dict[str, Any]) -> str:
+    """What was left of collections whose writers were killed."""
+    steps = ", ".join(f"{count:,} {step}" for step, count in result["steps_done"].items())
+    return (
+        f"{result['kills']} kills, {result['in_flight']} of them within a step, of which {result['in_flight_done']} took "
+        f"effect as a whole. Steps acknowledged: {steps}. Lost or there twice: {result['lost']}. Half-written states in "
+        f"{result['reads']:,} reads: {len(result['faults'])}.\n\n{where(result)}"
+    )
+
+
+def kill_train(result: dict[str, Any]) -> str:
+    """What became of training runs that were killed."""
+    at = result["steps_at_kills"]
+    return (
+        f"{result['kills']} kills of {result['runs']} runs of {result['n_steps']} steps, at steps {min(at)} to {max(at)}, "
+        f"with a checkpoint every {result['checkpoint_every']}. Models with other weights than those of a run that nobody "
+        f"killed: {0 if result['same_weights'] else 'some'}. Logs with a step lost, there twice, or with another loss: "
+        f"{0 if result['same_log'] else 'some'}.\n\n{where(result)}"
+    )

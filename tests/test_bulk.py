@@ -226,10 +226,14 @@ def test_another_model_or_another_way_to_run_it_is_refused(ram, model, chosen, s
 def test_force_starts_over_and_removes_nothing_of_others(ram):
     embed_bulk(ListSource(TEXTS), ram, FakeModel(), settings=SMALL)
     (ram / "notes.md").write_text("mine")
+    before = content(ram)
     model = FakeModel("other")
+    with pytest.raises(InputError, match=r"holds 'notes\.md', which Twinvec did not write"):
+        embed_bulk(ListSource(TEXTS), ram, model, settings=BulkSettings(shard_rows=6, force=True))
+    assert content(ram) == before and not model.texts
+    (ram / "notes.md").unlink()
     embed_bulk(ListSource(TEXTS), ram, model, settings=BulkSettings(shard_rows=6, force=True))
     assert len(model.texts) == 12
-    assert (ram / "notes.md").read_text() == "mine"
     assert rows_of(ram)[1] == TEXTS
 
 
@@ -242,7 +246,7 @@ def test_two_writers_at_once_are_refused(ram):
 
 def test_a_full_disk_is_said_and_costs_nothing_that_was_done(ram, monkeypatch):
     embed_bulk(ListSource(TEXTS), ram / "whole", FakeModel(), settings=SMALL)
-    n_left, fsync = 3, os.fsync  # the manifest, and two shards
+    n_left, fsync = 4, os.fsync  # the marker, the manifest, and two shards
 
     def fill(handle):
         nonlocal n_left

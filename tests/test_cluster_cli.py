@@ -116,7 +116,13 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
     result = run("cluster", file, "-k", 2, "--report", tmp_path / "report", "--projection", "pca")
     assert result.exit_code == 0, result.output
     folder = tmp_path / "report"
-    assert {path.name for path in folder.iterdir()} == {"report.html", "report.md", "map.png", "clusters.json"}
+    assert {path.name for path in folder.iterdir()} == {
+        ".twinvec.json",
+        "report.html",
+        "report.md",
+        "map.png",
+        "clusters.json",
+    }
     assert (folder / "map.png").read_bytes()[:4] == b"\x89PNG"
     data = json.loads((folder / "clusters.json").read_text())
     assert data["clusters"] == [json.loads(line) for line in result.stdout.splitlines()]
@@ -144,7 +150,7 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
         (["-k", "2", "-o", "out.parquet.gz"], "parquet is packed already"),
         (["-k", "2", "-o", "in.csv"], "exists already"),
         (["-k", "2", "-o", "no/where.csv"], "There is no folder no"),
-        (["-k", "2", "--report", "in.csv", "--force"], "is no report with clusters.json"),
+        (["-k", "2", "--report", "in.csv", "--force"], "in.csv is a file, so it is not replaced"),
         (["-k", "2", "--report", "new", "--projection", "umpa"], "'umpa' is not one of"),
         (["--column", "body"], "Unknown column 'body'"),
     ],

@@ -211,7 +211,7 @@ def test_a_report_is_not_overwritten_unless_forced_and_nothing_else_even_then(re
     assert again.exit_code == 1 and "exists already" in again.output
     (tmp_path / "mine.txt").write_text("mine")
     other = run("layers", corpus, "-m", tiny_bert, "-o", tmp_path, "--force")
-    assert other.exit_code == 1 and "is no report" in other.output
+    assert other.exit_code == 1 and "holds 'mine.txt', which Twinvec did not write" in other.output
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 

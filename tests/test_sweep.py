@@ -310,7 +310,7 @@ def test_the_command_tells_the_best_writes_a_report_and_saves(pair_file, tiny_be
     report, saved = tmp_path / "report", tmp_path / "saved"
     result = run("sweep", tiny_bert, "--data", pair_file, "-o", report, "--save", saved)
     assert result.exit_code == 0, result.output
-    assert sorted(file.name for file in report.iterdir()) == ["report.html", "sweep.json", "sweep.png"]
+    assert sorted(file.name for file in report.iterdir()) == [".twinvec.json", "report.html", "sweep.json", "sweep.png"]
     numbers = json.loads((report / "sweep.json").read_text())
     assert numbers["verdict"] in result.output.replace("\n", " ")
     scores = [each["score"] for each in numbers["readings"] if each["score"] is not None]
@@ -345,7 +345,14 @@ def test_bad_input_is_said_before_any_work_and_leaves_nothing(pair_file, tiny_be
         "has no layers": (tmp_path / "static", "--data", pair_file),
         "--score-range": (tiny_bert, "--data", pair_file, "--score-range", 0, 1),
         "exists already": (tiny_bert, "--data", pair_file, "--save", tmp_path / "full"),
-        "is no report": (tiny_bert, "--data", pair_file, "-o", tmp_path / "full", "--force"),
+        "holds 'mine', which Twinvec did not write": (
+            tiny_bert,
+            "--data",
+            pair_file,
+            "-o",
+            tmp_path / "full",
+            "--force",
+        ),
         "no column for the role": (tiny_bert, "--data", pair_file, "--columns", "score=points"),
     }
     for message, arguments in cases.items():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +29,7 @@ from training import (
     write_pairs,
     write_sts,
 )
-from twinvec.errors import InputError, TrainingError
+from twinvec.errors import InputError, TrainingError, TwinvecError
 from twinvec.examples import DataSource
 from twinvec.metrics import spearman
 
@@ -35,6 +37,7 @@ torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 for needed in ("transformers", "accelerate", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
+from twinvec.train.checkpoint import load_weights  # noqa: E402
 from twinvec.train.events import DevReport, Finished, Started  # noqa: E402
 from twinvec.train.loop import StepReport  # noqa: E402
 from twinvec.train.recipe import DataPart, DevPart, ModelPart, Recipe  # noqa: E402
@@ -380,7 +383,7 @@ def test_two_runs_do_not_share_a_folder(recipe, tmp_path):
 def test_force_replaces_models_and_nothing_else(recipe, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="mine is no model, so it is not replaced"):
+    with pytest.raises(InputError, match=r"mine holds 'thesis\.txt', which Twinvec did not write"):
         run(recipe, tmp_path / "mine", force=True)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"
 
@@ -479,3 +482,85 @@ def test_seeds_are_reported_and_done_ones_are_not_trained_again(recipe, tmp_path
     assert done(tmp_path / "model") == [True, True, True]
     write_nli(tmp_path / "nli.tsv", seed=4)
     assert done(tmp_path / "model") == [False, False, False]
+
+
+def test_nothing_that_another_recipe_left_is_used(recipe, tmp_path):
+    """The start model of another recipe was reused: the result had layer 0, while its recipe said 2."""
+    small = lambda layer: replace(recipe, model=replace(recipe.model, layers=(layer,)))  # noqa: E731
+    events = run_recipe(small(0), tmp_path / "model")
+    next(events)  # stopped before its first step was saved
+    events.close()
+    (tmp_path / "model.run/checkpoint.safetensors").unlink(missing_ok=True)
+    run(small(2), tmp_path / "model")
+    run(small(2), tmp_path / "other")
+    assert_same_bits(tmp_path / "other", tmp_path / "model")
+    assert not (tmp_path / "model.run").exists()
+
+
+def test_force_clears_all_that_another_recipe_left(recipe, tmp_path):
+    small = lambda layer: replace(recipe, model=replace(recipe.model, layers=(layer,)))  # noqa: E731
+    stopped_after(small(0), tmp_path / "model", 3)
+    with pytest.raises(TrainingError, match=r"another recipe: it has layers = \[0\] instead of layers = \[2\]"):
+        run(small(2), tmp_path / "model")
+    run(small(2), tmp_path / "model", force=True)
+    run(small(2), tmp_path / "other")
+    assert_same_bits(tmp_path / "other", tmp_path / "model")
+
+
+def test_a_checkpoint_from_another_run_folder_is_refused(recipe, tmp_path):
+    stopped_after(recipe, tmp_path / "model", 3)
+    stopped_after(with_settings(recipe, seed=9), tmp_path / "other", 3)
+    (tmp_path / "other.run/checkpoint.safetensors").replace(tmp_path / "model.run/checkpoint.safetensors")
+    with pytest.raises(TrainingError, match="another recipe: its checkpoint changed"):
+        run(recipe, tmp_path / "model")
+
+
+DAMAGES = {
+    "empty": lambda whole: b"",
+    "cut": lambda whole: whole[: len(whole) // 2],
+    "noise": lambda whole: b"\xff" * 40,
+    "other tensors": lambda whole: _safetensors({"step": 1, "progress": {}}),
+    "a wrong step": lambda whole: _safetensors({"step": -1, "progress": {}}),
+    "other progress": lambda whole: _safetensors({"step": 1, "progress": {"unheard": "of"}}),
+    "no progress": lambda whole: _safetensors([]),
+    "lines of other things": lambda whole: b'{"step": "x"}\n[]\n',
+    "nested": lambda whole: b"[" * 100_000 + b"\n",
+}
+
+
+def _safetensors(progress):
+    header = json.dumps({"__metadata__": {"progress": json.dumps(progress)}}).encode()
+    return len(header).to_bytes(8, "little") + header
+
+
+def test_a_damaged_run_folder_is_an_error_of_ours(recipe, tmp_path):
+    recipe = with_settings(recipe, epochs=1)
+    stopped_after(recipe, tmp_path / "model", 5)
+    (tmp_path / "model.run").rename(tmp_path / "kept")
+    for name, damage in DAMAGES.items():
+        for file in ("checkpoint.safetensors", "identity.json", "log.jsonl"):
+            shutil.copytree(tmp_path / "kept", tmp_path / "model.run")
+            path = tmp_path / "model.run" / file
+            path.write_bytes(damage(path.read_bytes()))
+            events = run_recipe(recipe, tmp_path / "model")
+            try:
+                next(events), next(events)
+            except TwinvecError as error:
+                assert file in str(error) or "another recipe" in str(error), (name, file)
+            else:
+                assert file == "log.jsonl" and name not in ("lines of other things", "nested"), (name, file)
+            events.close()
+            shutil.rmtree(tmp_path / "model.run")
+
+
+def test_best_weights_that_are_damaged_are_an_error_of_ours(recipe, tmp_path):
+    recipe = with_settings(recipe, epochs=1)
+    stopped_after(recipe, tmp_path / "model", 7)
+    training = Namespace(network=torch.nn.Linear(2, 2))
+    for damage in DAMAGES.values():
+        path = tmp_path / "model.run/best.safetensors"
+        whole = path.read_bytes()
+        path.write_bytes(damage(whole))
+        with pytest.raises(TrainingError, match=r"best\.safetensors"):
+            load_weights(path, training)
+        path.write_bytes(whole)

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import mkdtemp
+from tokenize import TokenError
 from typing import Any
+from uuid import uuid4
+
+from numpy.lib.format import open_memmap
 
 from twinvec.errors import InputError, ModelFolderError
+from twinvec.ownership import FolderKind, check_ours, remove_ours, write_listing
+from twinvec.types import Array
 
-__all__ = ["digest_files", "is_taken", "new_folder", "read_json", "sync_folder", "try_lock", "write_json"]
+__all__ = [
+    "check_free",
+    "check_path",
+    "digest_files",
+    "is_taken",
+    "mapped_vectors",
+    "new_folder",
+    "read_json",
+    "sync_folder",
+    "try_lock",
+    "write_json",
+]
+
+logger = logging.getLogger(__name__)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -33,7 +52,7 @@ def read_any_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
         return None
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also digits without end, and brackets without end
         raise ModelFolderError(f"{path} is not valid JSON: {error}.", hint="Fetch the model again.") from error
 
 
@@ -53,37 +72,72 @@ def digest_files(files: Sequence[Path]) -> str:
     return whole.hexdigest()
 
 
+def check_path(target: Path) -> None:
+    """Refuse a path that the system cannot have, such as one with a name that is too long."""
+    try:
+        target.lstat()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:  # the second: a NUL in it
+        shown = str(target) if len(str(target)) < 100 else f"{str(target)[:100]}..."
+        raise InputError(
+            f"Cannot use the path {shown}: {getattr(error, 'strerror', None) or error}.", hint="Choose another name."
+        ) from error
+
+
+def mapped_vectors(path: Path, *, hint: str) -> Array:
+    """The vectors in a file of ``numpy.save``, ``(n, width)``, mapped; anything else in it is an error."""
+    try:
+        vectors: Array = open_memmap(path, mode="r")
+    except (OSError, ValueError, EOFError, TypeError, SyntaxError, OverflowError, RecursionError, TokenError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")[:120]
+        raise InputError(f"{path} cannot be read: {reason}.", hint=hint) from error
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.flags.c_contiguous:
+        raise InputError(f"{path} holds {vectors.dtype} of shape {vectors.shape}, not vectors.", hint=hint)
+    if vectors.offset + vectors.nbytes != path.stat().st_size:  # type: ignore[attr-defined] # a memmap has it
+        raise InputError(f"{path} has another length than its header says.", hint=hint)
+    return vectors
+
+
 @contextmanager
-def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
+def new_folder(target: Path, kind: FolderKind, *, replace: bool = False) -> Iterator[Path]:
     """A folder to fill that takes the name ``target`` only when the block ends without an error.
 
-    Refuses a target that holds anything already, unless it is to be replaced: then the old one goes when the new one
-    is whole.
+    It gets a marker that says of which kind it is, and what is in it. Refuses a target that holds anything already,
+    unless it is to be replaced: then one of the same kind that holds nothing of the user's goes when the new one is
+    whole. What may be read is for the umask to say.
     """
-    _check_free(target, replace=replace)
+    check_free(target, kind, replace=replace)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
-    partial.chmod(0o755)  # mkdtemp's own is for one user alone
-    old = partial.with_name(f"{partial.name}-old")
+    partial = target.with_name(f".{target.name[:40]}.partial-{uuid4().hex[:12]}")
+    partial.mkdir()
     try:
         yield partial
+        write_listing(partial, kind)
+        allowed = partial.stat().st_mode & 0o666  # by the umask; safetensors' own is for one user alone
         for file in partial.rglob("*"):
             if file.is_file():
-                file.chmod(0o644)  # safetensors' own is for one user alone, too
+                file.chmod(allowed)
                 with file.open("rb") as handle:
                     os.fsync(handle.fileno())
-        _check_free(target, replace=replace)  # another process may have been quicker
-        _swap(partial, target, old if replace else None)
+        check_free(target, kind, replace=replace)  # another process may have been quicker
+        _swap(partial, target, partial.with_name(f"{partial.name}-old") if replace else None, kind)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _check_free(target: Path, *, replace: bool) -> None:
-    if is_taken(target) and not replace:
+def check_free(target: Path, kind: FolderKind, *, replace: bool) -> None:
+    """Refuse a target that holds anything, or, if it is to be replaced, anything but a folder of this kind of ours."""
+    if is_taken(target) and target.is_symlink():
+        raise InputError(f"{target} is a symbolic link, so it is not replaced.", hint="Choose another name.")
+    if not is_taken(target):
+        return
+    if not replace:
         raise InputError(f"{target} exists already.", hint="Choose another name, or remove it first.")
+    check_ours(target, kind)
 
 
-def _swap(new: Path, target: Path, old: Path | None) -> None:
+def _swap(new: Path, target: Path, old: Path | None, kind: FolderKind) -> None:
     """Give ``new`` the name ``target``; what has it now goes by ``old`` until that is done, and is then removed.
 
     Without ``old`` it is an empty folder at most, and stays if it has been filled since.
@@ -97,17 +151,21 @@ def _swap(new: Path, target: Path, old: Path | None) -> None:
             old.rename(target)
         raise
     sync_folder(target.parent)
-    if old is None:
-        return
-    if old.is_dir():
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        old.unlink(missing_ok=True)
+    if old is not None and old.exists():
+        _remove_old(old, kind)
+
+
+def _remove_old(folder: Path, kind: FolderKind) -> None:
+    with suppress(OSError):
+        if remove_ours(folder, kind):
+            return
+    logger.warning("%s holds what is left of the old folder, and is kept.", folder)
 
 
 def is_taken(target: Path) -> bool:
-    """Whether something of the user's is there: a file, or a folder that is not empty."""
-    return target.exists() and (not target.is_dir() or any(target.iterdir()))
+    """Whether something is there: a file, a link, or a folder that is not empty."""
+    check_path(target)
+    return target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir())))
 
 
 def sync_folder(folder: Path) -> None:

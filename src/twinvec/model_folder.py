@@ -26,7 +26,6 @@ __all__ = [
     "Normalize",
     "Pooling",
     "StaticEmbedding",
-    "model_files",
     "read_model_folder",
     "with_readout",
 ]
@@ -46,8 +45,6 @@ READOUTS = (*POOLING_MODES, "wk")
 WK_TYPE = "twinvec.WK"  # in modules.json; sentence-transformers knows no such module, and refuses the folder
 
 VECTOR = "sentence_embedding"  # what a Dense layer reads and writes
-
-MODEL_FILES = ("*.safetensors", "*.json", "*.bin", "*.txt", "*.model")
 
 # The length file took the architecture's name in early releases.
 LENGTH_FILES = "sentence_bert_config.json", "sentence_*_config.json"
@@ -157,12 +154,6 @@ def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
     else:
         chosen = WK(WKSettings() if isinstance(readout, str) else readout, include_prompt)
     return replace(folder, modules=(chosen, *folder.modules[1:]))
-
-
-def model_files(path: Path) -> list[Path]:
-    """The files of a folder that a model's vectors depend on: weights, configs, tokenizer; sorted."""
-    inner = {file for pattern in MODEL_FILES for depth in ("", "*/") for file in path.glob(depth + pattern)}
-    return sorted(file for file in inner if file.parent.name != "training")
 
 
 def _sentence_model(path: Path, listed: object) -> ModelFolder:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import struct
 import sys
 import time
@@ -38,6 +39,7 @@ HEAD = struct.Struct("<8sIII")
 KEY_BYTES = 32
 ENDING = ".vectors"
 LEFTOVER_AGE_S = 24 * 3600
+OWN_NAME = re.compile(r"[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.partial")  # nothing else is ever removed
 CACHE_VARIABLE = "TWINVEC_CACHE"
 
 
@@ -131,7 +133,8 @@ class VectorStore:
         found = _read_block(file)
         if found is None:
             logger.warning("%s is damaged; it is removed, and its texts are embedded again.", file)
-            file.unlink(missing_ok=True)
+            if OWN_NAME.fullmatch(file.name):
+                file.unlink(missing_ok=True)
             return
         keys, vectors = found
         self._check_width(vectors.shape[1])
@@ -151,7 +154,7 @@ def _clear_leftovers(folder: Path) -> None:
     """Remove what writers that were killed long ago have left."""
     for file in folder.glob(".*.partial"):
         with suppress(OSError):
-            if time.time() - file.stat().st_mtime > LEFTOVER_AGE_S:
+            if OWN_NAME.fullmatch(file.name) and time.time() - file.stat().st_mtime > LEFTOVER_AGE_S:
                 file.unlink()
 
 

@@ -2,6 +2,7 @@
 
 ::
 
+    .twinvec.json          marks the folder as ours
     manifest.json          the job, and its last complete result
     texts/000000000000-<checksum>.parquet, ...   different texts with their vectors, by number
     rows-<checksum>.parquet    the number of each row's text
@@ -10,13 +11,17 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from twinvec.bulk.manifest import MANIFEST, JobSpec, Manifest, differences, read_manifest, write_manifest
+from twinvec.bulk.rows import ROWS_NAME
+from twinvec.bulk.store import SHARD_NAME
 from twinvec.errors import InputError
-from twinvec.files import try_lock
+from twinvec.files import check_path, try_lock
+from twinvec.ownership import FolderKind, check_ours, is_marked, mark, remove_ours, remove_partial_markers
 
 __all__ = ["SHARDS", "begin", "check_folder", "clear", "locked", "remove_old_rows"]
 
@@ -24,13 +29,28 @@ logger = logging.getLogger(__name__)
 
 SHARDS = "texts"
 LOCK = ".lock"
+_FILES = rf"{re.escape(MANIFEST)}|{ROWS_NAME.pattern}"
+KIND = FolderKind(
+    "twinvec-bulk-1",
+    "a bulk job",
+    names=re.compile(
+        rf"{re.escape(LOCK)}|{_FILES}|\.(?:{_FILES}|rows)\.partial.*"
+        rf"|{SHARDS}/(?:|{SHARD_NAME.pattern}|\.{SHARD_NAME.pattern}\.partial.*)"
+    ),
+)
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse, before anything is written, a folder that holds something else than a job."""
+def check_folder(folder: Path, *, force: bool = False) -> None:
+    """Refuse, before anything is written, a folder that holds something else than a job.
+
+    With ``force``, which removes the job, also one that holds anything beside it.
+    """
+    check_path(folder)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file.", hint="Give the name of a folder.")
-    if not folder.exists() or (folder / MANIFEST).exists():
+    if force:
+        check_ours(folder, KIND)
+    if not folder.exists() or is_marked(folder, KIND):
         return
     foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if foreign:
@@ -41,7 +61,7 @@ def check_folder(folder: Path) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Make the folder, and keep other writers out; the system lifts the lock when the process ends, however it does."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        mark(folder, KIND)
         lock = (folder / LOCK).open("ab")
     except OSError as error:
         raise InputError(f"Cannot write in the folder {folder}: {error.strerror or error}.") from error
@@ -55,8 +75,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 def begin(folder: Path, wanted: JobSpec) -> Manifest:
     """The manifest to go on from: a new one in an empty folder; a folder of another job is refused."""
+    remove_partial_markers(folder)
     for path in folder.glob(".*.partial*"):  # what a process that was killed left
-        path.unlink()
+        if KIND.names and KIND.names.fullmatch(path.name):
+            path.unlink()
     manifest = read_manifest(folder)
     if manifest is None:
         manifest = Manifest(wanted)
@@ -73,20 +95,15 @@ def begin(folder: Path, wanted: JobSpec) -> Manifest:
 
 
 def clear(folder: Path) -> None:
-    """Remove a job's files and nothing else, so that it starts over."""
-    if not (folder / MANIFEST).is_file():
-        return  # nothing of ours
-    for path in [*folder.glob("rows-*.parquet"), *folder.glob(f"{SHARDS}/*-*")]:
-        path.unlink()
-    with suppress(OSError):  # there is none, or something is in it that is not ours
-        (folder / SHARDS).rmdir()
-    (folder / MANIFEST).unlink()  # last: a folder without it is not ours
+    """Remove a job's files, so that it starts over; a folder that holds anything else is refused."""
+    check_ours(folder, KIND)
+    remove_ours(folder, KIND, keep=[LOCK])
 
 
 def remove_old_rows(folder: Path, kept: str) -> None:
     """Remove the rows of results that are no longer the manifest's."""
     for path in folder.glob("rows-*.parquet"):
-        if path.name != kept:
+        if path.name != kept and ROWS_NAME.fullmatch(path.name):
             path.unlink()
 
 

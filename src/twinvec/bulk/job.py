@@ -58,7 +58,7 @@ def embed_bulk(
     pyarrow()  # before any work
     rows = FileSource(str(source)) if isinstance(source, (str, PathLike)) else source
     target, chosen, crew = Path(folder), settings or BulkSettings(), workers or LocalWorkers(model)
-    check_folder(target)
+    check_folder(target, force=chosen.force)
     stream = _begun(blocks(rows), rows)
     wanted = _spec(target, model, chosen)
     lookup = Lookup(target, _lookup_bytes(chosen, crew, wanted))

@@ -13,16 +13,49 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from twinvec.bulk.rows import RowsFile
-from twinvec.bulk.shard_file import ShardFormat
-from twinvec.bulk.store import StoredShard
+from twinvec.bulk.rows import ROWS_NAME, RowsFile
+from twinvec.bulk.shard_file import ENDINGS, ShardFormat
+from twinvec.bulk.store import SHARD_NAME, StoredShard
 from twinvec.errors import InputError
+from twinvec.json_checks import Check, check_object, is_count, is_map, is_positive, is_text, matching, one_of
 from twinvec.tables import new_file
 
 __all__ = ["MANIFEST", "JobSpec", "Manifest", "Result", "differences", "read_manifest", "write_manifest"]
 
 FORMAT = "twinvec-bulk-1"
 MANIFEST = "manifest.json"
+HINT = "Restore it, or start over with --force."
+
+SHA256 = matching("[0-9a-f]{64}")
+WHOLE: dict[str, Check] = {"format": one_of(FORMAT), "job": is_map, "result": lambda value: True}
+JOB: dict[str, Check] = {
+    "model": is_text,
+    "model_sha256": is_text,
+    "settings": is_map,
+    "shard_format": one_of(*ENDINGS),
+    "shard_rows": is_positive,
+    "versions": lambda value: isinstance(value, dict) and all(isinstance(each, str) for each in value.values()),
+}
+RESULT: dict[str, Check] = {
+    "source": is_map,
+    "rows": is_positive,
+    "texts": is_positive,
+    "unused": is_count,
+    "width": is_positive,
+    "type": one_of("float64", "float32", "float16", "int8", "uint8"),
+    "rows_file": is_map,
+    "shards": lambda value: isinstance(value, list) and bool(value),
+}
+ROWS_FILE: dict[str, Check] = {"name": matching(ROWS_NAME.pattern), "size_bytes": is_positive, "sha256": SHA256}
+SHARD: dict[str, Check] = {
+    "name": matching(SHARD_NAME.pattern),
+    "start": is_count,
+    "n": is_positive,
+    "size_bytes": is_positive,
+    "sha256": SHA256,
+    "n_cut": is_count,
+    "longest": is_count,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +99,20 @@ def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of a folder; None if it has none."""
     path = folder / MANIFEST
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            raise InputError(f"{path} has the format {content['format']!r}.", hint=f"This version reads {FORMAT}.")
-        return Manifest(JobSpec(**content["job"]), _result(content["result"]))
+        content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"{path} is no manifest of a bulk job: {error!r:.100}.", hint="Restore it, or start over with --force."
-        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} is no manifest of a bulk job: {error!r:.100}.", hint=HINT) from error
+    found = content.get("format") if isinstance(content, dict) else None
+    if isinstance(found, str) and found != FORMAT:
+        raise InputError(f"{path} has the format {found!r:.60}.", hint=f"This version reads {FORMAT}.")
+    try:
+        whole = check_object(content, WHOLE, "it")
+        job = JobSpec(**check_object(whole["job"], JOB, "its 'job'"))
+        return Manifest(job, None if whole["result"] is None else _result(whole["result"]))
+    except InputError as error:
+        raise InputError(f"{path} is no manifest of a bulk job: {error.problem}", hint=HINT) from error
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -87,11 +122,19 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         file.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def _result(content: dict[str, Any] | None) -> Result | None:
-    if content is None:
-        return None
-    shards = tuple(StoredShard(**shard) for shard in content.pop("shards"))
-    return Result(rows_file=RowsFile(**content.pop("rows_file")), shards=shards, **content)
+def _result(content: object) -> Result:
+    told = dict(check_object(content, RESULT, "its 'result'"))
+    rows_file = RowsFile(**check_object(told.pop("rows_file"), ROWS_FILE, "its 'rows_file'"))
+    shards = tuple(StoredShard(**check_object(each, SHARD, "a shard")) for each in told.pop("shards"))
+    result = Result(rows_file=rows_file, shards=shards, **told)
+    end = 0
+    for shard in shards:
+        if shard.start < end or not shard.name.startswith(f"{shard.start:012d}-{shard.sha256[:16]}."):
+            raise InputError(f"the shard {shard.name} starts at {shard.start}, in vain.")
+        end = shard.numbers.stop
+    if sum(shard.n for shard in shards) != result.texts + result.unused:
+        raise InputError(f"its shards do not add up to {result.texts:,} texts and {result.unused:,} unused ones.")
+    return result
 
 
 def differences(found: JobSpec, wanted: JobSpec) -> Iterator[str]:

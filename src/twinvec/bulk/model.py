@@ -12,8 +12,7 @@ from typing import Any, Protocol
 from twinvec.encoder import Block, Encoder
 from twinvec.hub import find_model
 from twinvec.loading import load
-from twinvec.model_folder import model_files
-from twinvec.model_identity import model_digest
+from twinvec.model_identity import model_digest, model_files
 from twinvec.types import OutputType
 from twinvec.wk import WKSettings
 

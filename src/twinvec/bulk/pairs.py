@@ -28,10 +28,10 @@ ROUNDING = 1e-6  # more than the float32 products of rows of length 1 are off
 
 
 class ShardPart(NamedTuple):
-    """A shard in a block: its file, its first number, and which of its texts are in use (None: all)."""
+    """A shard in a block: its file, the numbers of its texts, and which of its texts are in use (None: all)."""
 
     path: Path
-    start: int
+    numbers: range
     used: Array | None
 
 
@@ -82,7 +82,7 @@ def _blocks(bulk: Bulk) -> Iterator[list[ShardPart]]:
         if block and n_texts + shard.n > BLOCK_TEXTS:
             yield block
             block, n_texts = [], 0
-        block.append(ShardPart(bulk.path(place), shard.start, None if used is None else used.seen(shard.numbers)))
+        block.append(ShardPart(bulk.path(place), shard.numbers, None if used is None else used.seen(shard.numbers)))
         n_texts += shard.n
     if block:
         yield block
@@ -109,10 +109,10 @@ def _loaded(block: Sequence[ShardPart]) -> tuple[Vectors, Ids]:
     """The vectors of a block, scaled to length 1, and their numbers."""
     vectors, numbers = [], []
     for part in block:
-        found = shard_vectors(part.path)
+        found = shard_vectors(part.path, part.numbers)
         kept = slice(None) if part.used is None else part.used
         vectors.append(unit_rows(found[kept]))
-        numbers.append(np.arange(part.start, part.start + len(found))[kept])
+        numbers.append(np.asarray(part.numbers)[kept])
     return np.concatenate(vectors), np.concatenate(numbers)
 
 

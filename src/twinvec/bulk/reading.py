@@ -97,9 +97,20 @@ class Bulk:
         if path.name not in self._opened:
             while len(self._opened) >= OPEN_SHARDS:
                 self._opened.popitem(last=False)
-            self._opened[path.name] = open_shard(path)
+            self._opened[path.name] = self._checked(open_shard(path), place)
         self._opened.move_to_end(path.name)
         return self._opened[path.name]
+
+    def _checked(self, reader: ShardReader, place: int) -> ShardReader:
+        """The shard, if it holds what the manifest says."""
+        result, shard = self.result, self.result.shards[place]
+        if (reader.n, reader.width, reader.type) != (shard.n, result.width, result.type):
+            raise InputError(
+                f"The shard {self.path(place)} holds {reader.n} vectors of {reader.width} {reader.type} each, "
+                f"not {shard.n} of {result.width} {result.type} as the manifest says.",
+                hint="Run the job again: it is found and redone.",
+            )
+        return reader
 
 
 def open_bulk(folder: str | PathLike[str]) -> Bulk:

@@ -6,6 +6,7 @@ holds its checksum, only when it is complete.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,10 +22,11 @@ from twinvec.errors import InputError
 from twinvec.files import digest_files, sync_folder
 from twinvec.types import Ids
 
-__all__ = ["RowsFile", "RowsWriter", "read_rows"]
+__all__ = ["ROWS_NAME", "RowsFile", "RowsWriter", "read_rows"]
 
 ROWS_PER_GROUP = 1 << 16
 PARTIAL = ".rows.partial"
+ROWS_NAME = re.compile(r"rows-[0-9a-f]{16}\.parquet")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def search_shards(
         search(asked, asked[:1], k=1, similarity=similarity)  # a wrong measure or query shows here, before any task
     used = bulk.used()
     tasks = (
-        (bulk.path(place), shard.start, None if used is None else used.seen(shard.numbers))
+        (bulk.path(place), shard.numbers, None if used is None else used.seen(shard.numbers))
         for place, shard in enumerate(bulk.result.shards)
     )
     best = _no_hits(len(asked))
@@ -88,16 +88,24 @@ def check_searchable(bulk: Bulk) -> None:
         )
 
 
-def shard_vectors(path: Path) -> Vectors:
-    """The vectors of a shard as float32, ``(n, width)``; mapped, not copied, where the file allows it."""
+def shard_vectors(path: Path, numbers: range) -> Vectors:
+    """The vectors of a shard as float32, ``(n, width)``; mapped, not copied, where the file allows it.
+
+    ``numbers`` are those of its texts by the manifest: one that holds another number of them is refused.
+    """
     vectors: Array = vectors_in(open_shard(path).read(["vector"]))
+    if len(vectors) != len(numbers):
+        raise InputError(
+            f"The shard {path} holds {len(vectors)} vectors, not {len(numbers)} as the manifest says.",
+            hint="Run the job again: it is found and redone.",
+        )
     return vectors.astype(np.float32, copy=False)
 
 
-def _hits(question: _Question, path: Path, start: int, used: Array | None) -> Hits:
+def _hits(question: _Question, path: Path, span: range, used: Array | None) -> Hits:
     queries, k, similarity = question
-    vectors = shard_vectors(path)
-    numbers = np.arange(start, start + len(vectors))
+    vectors = shard_vectors(path, span)
+    numbers = np.asarray(span)
     if used is not None:
         vectors, numbers = vectors[used], numbers[used]
     if not len(vectors):

@@ -15,11 +15,12 @@ from twinvec.errors import InputError
 from twinvec.files import digest_files
 from twinvec.tables import new_file
 
-__all__ = ["ShardStore", "StoredShard"]
+__all__ = ["SHARD_NAME", "ShardStore", "StoredShard"]
 
 logger = logging.getLogger(__name__)
 
-NAME = re.compile(r"(\d{12})-([0-9a-f]{16})\.(?:parquet|arrow)")
+SHARD_NAME = re.compile(r"(\d{12})-([0-9a-f]{16})\.(?:parquet|arrow)")
+SHARD_PARTIAL = re.compile(rf"\.{SHARD_NAME.pattern}\.partial.*")
 SAFE = "All shards before it are safe: make room, and run the same command again to go on."
 
 
@@ -72,17 +73,17 @@ class ShardStore:
                 yield found
 
     def _drop(self, path: Path) -> None:
-        if NAME.fullmatch(path.name):
+        if SHARD_NAME.fullmatch(path.name):
             self.n_damaged += 1
             logger.warning("%s is damaged; it is removed, and its texts are embedded again.", path)
             path.unlink()
-        elif path.name.startswith("."):  # what a process that was killed left
+        elif SHARD_PARTIAL.fullmatch(path.name):  # what a process that was killed left
             path.unlink()
 
 
 def _checked(path: Path, *, least: int) -> tuple[StoredShard, Keys] | None:
     """The shard in a file and its keys; None if its checksum, its numbers or its content are not as they should be."""
-    match = NAME.fullmatch(path.name)
+    match = SHARD_NAME.fullmatch(path.name)
     if not match:
         return None
     digest, start = digest_files([path]), int(match[1])

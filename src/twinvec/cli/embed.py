@@ -55,7 +55,9 @@ STDOUT = "-"
     help="Numbers in the output. The binary ones hold a sign bit per value, eight to a byte.",
 )
 @bulk_options
-@click.option("--force", is_flag=True, help="Replace the output if it exists; a folder is begun anew.")
+@click.option(
+    "--force", is_flag=True, help="Replace the output if it exists; the folder of a bulk job is started over."
+)
 def embed(
     *,
     source: TextSource,

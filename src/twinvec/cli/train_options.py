@@ -234,7 +234,9 @@ OUTPUT_OPTIONS: dict[str, Decorator] = {
         help="Where to train; auto takes a CUDA device if there is one.",
     ),
     "force": click.option(
-        "--force", is_flag=True, help="Replace a model that is there, and drop an unfinished run of another recipe."
+        "--force",
+        is_flag=True,
+        help="Replace a model that Twinvec wrote, and drop an unfinished run of another recipe.",
     ),
 }
 

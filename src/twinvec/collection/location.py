@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from twinvec.errors import InputError
+from twinvec.files import check_path
 
 __all__ = ["TABLE", "Location", "locate"]
 
@@ -34,4 +35,5 @@ def locate(path: str | os.PathLike[str], storage: dict[str, str] | None = None) 
     if "://" in text and not text.startswith("file://"):
         return Location(text.rstrip("/"), None, storage)
     folder = Path(text.removeprefix("file://")).expanduser().absolute()
+    check_path(folder)
     return Location(str(folder), folder, storage)

@@ -5,8 +5,9 @@ The new vectors are kept in a folder beside the table until then, so a run that 
 
 from __future__ import annotations
 
-import shutil
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,12 +17,18 @@ from twinvec.collection.lance_errors import lance_errors
 from twinvec.collection.lance_types import ArrowBatch, ArrowSchema, LanceTable
 from twinvec.collection.schema import Header, pyarrow, table_schema
 from twinvec.collection.store import Store
+from twinvec.ownership import FolderKind, check_ours, mark, remove_ours
 from twinvec.progress import Progress
 from twinvec.vector_store import VectorStore
 
 __all__ = ["re_embed"]
 
 FOLDER = "re-embedding"
+KIND = FolderKind(
+    "twinvec-re-embedding-1",
+    "a re-embedding",
+    names=re.compile(r"[^/]{1,32}/(?:|[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.partial)"),
+)
 BATCH_ROWS = 4096
 
 
@@ -32,8 +39,11 @@ def re_embed(store: Store, table: LanceTable, embedder: Embedder) -> int:
         with TemporaryDirectory() as temporary:
             return _re_embed(store, table, embedder, language, Path(temporary))
     place = store.location.folder / FOLDER
+    check_ours(place, KIND)
+    mark(place, KIND)
     done = _re_embed(store, table, embedder, language, place / embedder.record.digest[:32])
-    shutil.rmtree(place, ignore_errors=True)
+    with suppress(OSError):  # the collection is whole without it; what is not ours stays
+        remove_ours(place, KIND)
     return done
 
 

@@ -16,6 +16,7 @@ from twinvec.collection.schema import Header, read_header, table_schema
 from twinvec.errors import CollectionError, InputError
 from twinvec.extras import require
 from twinvec.files import new_folder
+from twinvec.ownership import COLLECTION
 
 __all__ = ["Store", "create_store", "is_collection"]
 
@@ -88,7 +89,7 @@ def create_store(location: Location, header: Header) -> Store:
         _make(location, header)
     else:
         try:
-            with new_folder(location.folder) as partial:
+            with new_folder(location.folder, COLLECTION) as partial:
                 _make(Location(str(partial), partial), header)
         except OSError as error:
             raise CollectionError(f"Cannot make {location.folder}: {error.strerror or error}.") from error

@@ -21,6 +21,7 @@ from twinvec.lab.readings import Candidate, Reading, why_not_saved
 from twinvec.lab.whitening import Whitening
 from twinvec.model_folder import WK, Dense, ModelFolder, Module, Normalize, Pooling
 from twinvec.model_saving import BACKBONE_FILES, WEIGHT_FILES, write_model
+from twinvec.ownership import MODEL
 from twinvec.types import Array
 
 __all__ = ["save_reading"]
@@ -50,7 +51,7 @@ def save_reading(
         raise InputError(f"{candidate.name} cannot be saved: {why}.", hint="Choose another reading.")
     kept = n_layers if candidate.reading.wk is not None else candidate.reading.layers[0]
     weights = _weights(folder, kept, n_layers, trust_pickle=trust_pickle)
-    with TemporaryDirectory() as scratch, new_folder(target) as place:
+    with TemporaryDirectory() as scratch, new_folder(target, MODEL) as place:
         saved = _described(encoder, candidate.reading, Path(scratch), whitening)
         write_model(saved, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:

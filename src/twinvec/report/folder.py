@@ -11,7 +11,8 @@ from typing import Any
 
 from twinvec.errors import InputError
 from twinvec.extras import require
-from twinvec.files import is_taken, new_folder, write_json
+from twinvec.files import check_free, is_taken, new_folder, write_json
+from twinvec.ownership import FolderKind
 from twinvec.report.svg import element
 
 __all__ = ["PAGE", "check_folder", "picture", "slug", "table", "write_folder"]
@@ -25,12 +26,13 @@ def check_folder(target: Path, *, data: str, replace: bool) -> None:
     Also refuses to begin where nothing could be drawn.
     """
     require("matplotlib", extra="eval", feature="Drawing plots")
-    if not is_taken(target):
-        return
-    if not replace:
+    if is_taken(target) and not replace:
         raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
-    if not (target.is_dir() and (target / data).is_file()):
-        raise InputError(f"{target} is no report with {data}, and is not replaced.", hint="Choose another name.")
+    check_free(target, _kind(data), replace=replace)
+
+
+def _kind(data: str) -> FolderKind:
+    return FolderKind(f"twinvec-report-1 {data}", f"a report with {data}")
 
 
 def write_folder(
@@ -38,7 +40,7 @@ def write_folder(
 ) -> None:
     """Write the page, ``files`` beside it, and the numbers (``data``: their file and what it holds), or nothing."""
     check_folder(target, data=data[0], replace=replace)
-    with new_folder(target, replace=replace) as place:
+    with new_folder(target, _kind(data[0]), replace=replace) as place:
         (place / PAGE).write_text(page, encoding="utf-8")
         for name, content in files.items():
             (place / name).write_bytes(content)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from twinvec.errors import InputError
+from twinvec.files import mapped_vectors
 from twinvec.search.exact import search
 from twinvec.search.hits import Hits
 from twinvec.search.index_settings import IndexSettings
@@ -34,10 +35,12 @@ class ExactIndex:
     @classmethod
     def read(cls, folder: Path, settings: IndexSettings, width: int) -> ExactIndex:
         """The index in a folder."""
-        try:
-            vectors = np.load(folder / FILE, mmap_mode="r")
-        except (OSError, ValueError) as error:
-            raise InputError(f"{folder / FILE} cannot be read: {error}.", hint="Build the index again.") from error
+        vectors = mapped_vectors(folder / FILE, hint="Build the index again.")
+        if vectors.shape[1] != width or vectors.dtype != np.float32:
+            raise InputError(
+                f"{folder / FILE} holds {vectors.dtype} of shape {vectors.shape}, but the index has the width {width}.",
+                hint="Build the index again.",
+            )
         return cls(settings, width, vectors)
 
     def __len__(self) -> int:

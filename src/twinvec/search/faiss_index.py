@@ -24,6 +24,12 @@ from twinvec.types import Array, Vectors
 __all__ = ["FaissIndex"]
 
 FILE = "index.faiss"
+TYPES = {  # by kind, as FAISS calls them
+    "flat": "IndexFlat",
+    "hnsw": "IndexHNSWFlat",
+    "ivf-sq8": "IndexIVFScalarQuantizer",
+    "ivf-pq": "IndexIVFPQFastScan",
+}
 CELLS_OF_A_LIST = 1024  # cells that are compared one by one; more have a graph
 BUILD_EFFORT = 80  # candidates for the links of a new vector in a graph
 ROUNDS, LEAST_POINTS = 10, 1  # of k-means
@@ -55,10 +61,13 @@ class FaissIndex:
     def read(cls, folder: Path, settings: IndexSettings, width: int) -> FaissIndex:
         """The index in a folder."""
         try:
-            return cls(settings, width, _faiss().read_index(str(folder / FILE)))
+            index = _faiss().read_index(str(folder / FILE))
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             raise InputError(f"{folder / FILE} cannot be read: {reason}.", hint="Build the index again.") from error
+        if not _is_of(index, settings, width):
+            raise InputError(f"{folder / FILE} is another index than its settings say.", hint="Build the index again.")
+        return cls(settings, width, index)
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -109,12 +118,12 @@ class FaissIndex:
     def _effort(self, k: int) -> Any:  # noqa: ANN401 - a compiled class
         faiss, effort = _faiss(), self.settings.effort
         if self.settings.kind == "hnsw":
-            return faiss.SearchParametersHNSW(efSearch=max(effort, k))
+            return faiss.SearchParametersHNSW(efSearch=min(max(effort, k), max(len(self), 1)))
         if not self.settings.kind.startswith("ivf"):
             return None
         if self.settings.n_cells > CELLS_OF_A_LIST:
-            graph = faiss.SearchParametersHNSW(efSearch=2 * effort)
-            return faiss.SearchParametersIVF(nprobe=effort, quantizer_params=graph)
+            graph = faiss.SearchParametersHNSW(efSearch=min(2 * effort, self.settings.n_cells))
+            return faiss.SearchParametersIVF(nprobe=min(effort, self.settings.n_cells), quantizer_params=graph)
         return faiss.SearchParametersIVF(nprobe=min(effort, self.settings.n_cells))
 
 
@@ -127,6 +136,18 @@ def _recipe(settings: IndexSettings) -> str:
         "ivf-sq8": f"{cells},SQ8",
         "ivf-pq": f"{cells},PQ{2 * settings.code_bytes}x4fs",
     }[settings.kind]
+
+
+def _is_of(index: Any, settings: IndexSettings, width: int) -> bool:  # noqa: ANN401 - a compiled class
+    """Whether an index from a file is what the settings beside it say."""
+    kind = type(index).__name__.removesuffix("IP")  # which the metric says, too
+    if (kind, index.d, index.metric_type) != (TYPES[settings.kind], width, _faiss().METRIC_INNER_PRODUCT):
+        return False
+    if settings.kind == "hnsw":
+        return bool(index.hnsw.nb_neighbors(0) == 2 * settings.n_links)
+    if settings.kind == "ivf-pq" and 2 * settings.code_bytes != index.pq.M:
+        return False
+    return not settings.kind.startswith("ivf") or bool(index.nlist == settings.n_cells)
 
 
 def _centers(rows: Vectors, n_cells: int) -> Vectors:

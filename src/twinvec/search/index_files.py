@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import cast
 
 from twinvec.errors import InputError
 from twinvec.files import new_folder, read_json, write_json
+from twinvec.json_checks import Check, check_object, is_count, is_map, is_positive, one_of
+from twinvec.ownership import INDEX
 from twinvec.search.exact_index import ExactIndex
 from twinvec.search.faiss_index import FaissIndex
 from twinvec.search.index import Index
@@ -23,6 +26,28 @@ CLASSES: dict[IndexKind, type[ExactIndex] | type[FaissIndex]] = {
     "ivf-sq8": FaissIndex,
     "ivf-pq": FaissIndex,
 }
+MOST = 2**31 - 1  # what FAISS counts by
+AGAIN = "Build the index again."
+
+
+def _is_setting(value: object) -> bool:
+    return is_positive(value) and cast(int, value) <= MOST
+
+
+FACTS: dict[str, Check] = {
+    "format": one_of(INDEX.format),
+    "settings": is_map,
+    "width": _is_setting,
+    "n_vectors": is_count,
+}
+SETTINGS: dict[str, Check] = {
+    "kind": one_of(*CLASSES),
+    "n_links": _is_setting,
+    "n_cells": _is_setting,
+    "code_bytes": _is_setting,
+    "effort": _is_setting,
+    "oversample": _is_setting,
+}
 
 
 def new_index(settings: IndexSettings, width: int) -> Index:
@@ -32,9 +57,9 @@ def new_index(settings: IndexSettings, width: int) -> Index:
 
 def save_index(index: Index, folder: str | Path, *, replace: bool = False) -> None:
     """Write an index to a folder, which appears only when it is complete."""
-    facts = {"settings": asdict(index.settings), "width": index.width, "n_vectors": len(index)}
+    facts = {"format": INDEX.format, "settings": asdict(index.settings), "width": index.width, "n_vectors": len(index)}
     try:
-        with new_folder(Path(folder), replace=replace) as partial:
+        with new_folder(Path(folder), INDEX, replace=replace) as partial:
             index.write(partial)
             write_json(partial / SETTINGS_FILE, facts)
     except (OSError, RuntimeError) as error:  # the second is FAISS's
@@ -48,14 +73,10 @@ def load_index(folder: str | Path) -> Index:
     facts = read_json(path / SETTINGS_FILE)
     if not facts:
         raise InputError(f"{path} holds no index: there is no {SETTINGS_FILE}.", hint="Write one with save_index.")
-    try:
-        settings = IndexSettings(**facts["settings"])
-        width, n_vectors = facts["width"], facts["n_vectors"]
-    except (KeyError, TypeError) as error:
-        raise InputError(
-            f"{path / SETTINGS_FILE} cannot be read: {type(error).__name__}: {error}.", hint="Build the index again."
-        ) from error
-    index: Index = CLASSES[settings.kind].read(path, settings, width)
-    if len(index) != n_vectors:
-        raise InputError(f"{path} holds {len(index)} vectors, but says {n_vectors}.", hint="Build the index again.")
+    where = f"{path / SETTINGS_FILE} cannot be read: it"
+    check_object(facts, FACTS, where, hint=AGAIN)
+    settings = IndexSettings(**check_object(facts["settings"], SETTINGS, f"{where}s 'settings'", hint=AGAIN))
+    index: Index = CLASSES[settings.kind].read(path, settings, facts["width"])
+    if len(index) != facts["n_vectors"]:
+        raise InputError(f"{path} holds {len(index)} vectors, but says {facts['n_vectors']}.", hint=AGAIN)
     return index

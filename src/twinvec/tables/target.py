@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import IO
 
 from twinvec.errors import InputError
-from twinvec.files import sync_folder
+from twinvec.files import check_path, sync_folder
 
 __all__ = ["check_target", "new_file"]
 
 
 def check_target(target: Path, *, replace: bool = False) -> None:
     """Refuse, before any work is done, a target that cannot or should not be written."""
+    check_path(target)
     if target.is_dir():
         raise InputError(f"{target} is a folder.", hint="Give the name of a file in it.")
     if target.exists() and not replace:

@@ -13,7 +13,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from twinvec.errors import TrainingError
 from twinvec.tables import new_file
@@ -37,9 +37,12 @@ def save_checkpoint(path: Path, training: Training, progress: Mapping[str, objec
 def load_checkpoint(path: Path, training: Training) -> dict[str, Any]:
     """Put the state of the checkpoint into ``training``; returns the progress that was saved with it."""
     tensors, progress = _read(path)
-    training.network.load_state_dict(_part(tensors, "network."))
-    training.objectives.load_state_dict(_part(tensors, "objectives."))
-    training.step = int(progress["step"])
+    step = progress.get("step")
+    if not isinstance(step, int) or step < 0:
+        raise _damaged(path, f"it says that it is of step {step!r:.40}")
+    _load(path, training.network, _part(tensors, "network."))
+    _load(path, training.objectives, _part(tensors, "objectives."))
+    training.step = step
     for index, parameter in enumerate(training.parameters()):
         state = _part(tensors, f"optimizer.{index}.")
         if state:
@@ -54,7 +57,7 @@ def save_weights(path: Path, training: Training) -> None:
 
 def load_weights(path: Path, training: Training) -> None:
     """Put weights that were saved alone into the network."""
-    training.network.load_state_dict(_read(path)[0])
+    _load(path, training.network, _read(path)[0])
 
 
 def read_progress(path: Path) -> dict[str, Any]:
@@ -74,11 +77,25 @@ def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Tensor], 
             progress = json.loads((file.metadata() or {})[PROGRESS])
             names = file.keys() if with_tensors else []
             # Copied: what is given is a view of the file, which the next checkpoint replaces.
-            return {name: file.get_tensor(name).clone() for name in names}, progress
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise TrainingError(
-            f"{path} is no checkpoint of Twinvec: {error}.", hint="Remove it to start over, or restore it."
-        ) from error
+            tensors = {name: file.get_tensor(name).clone() for name in names}
+    except (SafetensorError, KeyError, ValueError, OSError, RecursionError) as error:
+        raise _damaged(path, str(error)) from error
+    if not isinstance(progress, dict):
+        raise _damaged(path, f"its progress is a {type(progress).__name__}")
+    return tensors, progress
+
+
+def _load(path: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+    try:
+        module.load_state_dict(tensors)
+    except RuntimeError as error:  # other names or shapes
+        raise _damaged(path, str(error).splitlines()[0]) from error
+
+
+def _damaged(path: Path, reason: str) -> TrainingError:
+    return TrainingError(
+        f"{path} is no checkpoint of Twinvec: {reason}.", hint="Start over with --force, or restore it."
+    )
 
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

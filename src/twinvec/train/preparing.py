@@ -13,9 +13,9 @@ from torch import nn
 
 from twinvec.errors import InputError
 from twinvec.examples import Examples, read_examples
-from twinvec.files import digest_files
 from twinvec.hub import find_model
-from twinvec.model_folder import ModelFolder, Pooling, model_files, read_model_folder
+from twinvec.model_folder import ModelFolder, Pooling, read_model_folder
+from twinvec.model_identity import model_digest
 from twinvec.text import Tokenizer, load_tokenizer
 from twinvec.train.judging import Judge
 from twinvec.train.network import Network
@@ -24,6 +24,7 @@ from twinvec.train.processes import Processes
 from twinvec.train.randomness import HEADS, drawn_from
 from twinvec.train.recipe import DataPart, ModelPart, Recipe
 from twinvec.train.recipe_file import recipe_as_toml, with_bare_names
+from twinvec.train.run_folder import START
 from twinvec.train.shrinking import shrink_model
 from twinvec.train.static_network import StaticNetwork, start_table
 from twinvec.train.task import Task
@@ -66,9 +67,9 @@ def read_material(recipe: Recipe) -> Material:
     dev = read_examples(recipe.dev.source) if recipe.dev else None
     # What the result is only tested on has no part in it.
     named = {"recipe": recipe_as_toml(with_bare_names(replace(recipe, test=())))}
-    named["start model"] = digest_files(model_files(folder.path))
+    named["start model"] = model_digest(folder.path)
     teachers = dict.fromkeys(teacher for part in recipe.data for teacher in part.teachers)
-    named |= {f"teacher {Path(name).name}": digest_files(model_files(find_model(name))) for name in teachers}
+    named |= {f"teacher {Path(name).name}": model_digest(find_model(name)) for name in teachers}
     read = [*data, *([dev] if dev else [])]
     named |= {f"data {place} ({each.name})": each.digest() for place, each in enumerate(read, start=1)}
     return Material(folder, data, dev, tuple(read_examples(source) for source in recipe.test), named)
@@ -134,7 +135,7 @@ def _smaller(part: ModelPart, folder: ModelFolder, *, work: Path, processes: Pro
     """The part of the start model that the recipe keeps, written once into ``work``."""
     if not part.is_smaller:
         return folder
-    small = work / "start"
+    small = work / START
     make = partial(
         shrink_model,
         folder,

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 
 from twinvec.errors import TrainingError
 from twinvec.files import new_folder, write_json
+from twinvec.ownership import MODEL
 from twinvec.train.card import write_card
 from twinvec.train.checkpoint import load_checkpoint, load_weights, save_checkpoint, save_weights
 from twinvec.train.curve import draw_curve
@@ -64,6 +65,16 @@ class Progress:
     seconds: float = 0.0
 
 
+def _progress(saved: object, path: Path) -> Progress:
+    usual = asdict(Progress())
+    if not isinstance(saved, dict) or saved.keys() != usual.keys():
+        raise TrainingError(f"{path} does not say how far the run is.", hint="Start over with --force, or restore it.")
+    for name, value in saved.items():
+        if not isinstance(value, (int, float)) and not (value is None and usual[name] is None):
+            raise TrainingError(f"{path} says that {name} is {value!r:.40}.", hint="Start over with --force.")
+    return Progress(**saved)
+
+
 def run_recipe(recipe: Recipe, target: Path, options: RunOptions = USUAL) -> Iterator[Event]:
     """Train by a recipe and write the model to ``target``.
 
@@ -109,7 +120,7 @@ class Run:
         """Take up the checkpoint, if there is one."""
         if self.folder.checkpoint.is_file():
             saved = load_checkpoint(self.folder.checkpoint, self.training)
-            self.progress = Progress(**saved["progress"])
+            self.progress = _progress(saved.get("progress"), self.folder.checkpoint)
             self._saved_step = self.training.step
         elif self.prepared.dev is not None:
             self.progress.first_score = self._score(self.prepared.dev)
@@ -220,7 +231,7 @@ class Run:
             step = self.progress.best_step
         finished = Finished(self.folder.target, step, tuple(self._final_scores()), self.progress.seconds)
         try:
-            with new_folder(self.folder.target, replace=self.options.force) as place:
+            with new_folder(self.folder.target, MODEL, replace=self.options.force) as place:
                 self._write(place, finished)
         except (OSError, SafetensorError) as error:
             raise TrainingError(

@@ -5,7 +5,6 @@ The models of all seeds lie in ``<target>.seeds``; those that are there already 
 
 from __future__ import annotations
 
-import json
 import shutil
 import statistics
 from collections.abc import Iterator
@@ -13,8 +12,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from twinvec.errors import InputError
+from twinvec.errors import InputError, TrainingError, TwinvecError
 from twinvec.files import new_folder, read_json, write_json
+from twinvec.ownership import MODEL
 from twinvec.train.events import Event
 from twinvec.train.preparing import read_material
 from twinvec.train.processes import find_processes
@@ -23,6 +23,8 @@ from twinvec.train.run import USUAL, RunOptions, run_recipe
 from twinvec.train.run_folder import check_model_target
 
 __all__ = ["SeedStarted", "SeedsFinished", "Spread", "run_seeds"]
+
+SCORES = "training/scores.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +97,22 @@ def _is_trained(folder: Path, recipe: Recipe) -> bool:
 
 
 def _gather(target: Path, folders: dict[int, Path], options: RunOptions) -> SeedsFinished:
-    found = {
-        seed: json.loads((folder / "training/scores.json").read_text(encoding="utf-8"))["scores"]
-        for seed, folder in folders.items()
-    }
-    columns = zip(*found.values(), strict=True)
-    spreads = tuple(
-        Spread(rows[0]["data"], rows[0]["protocol"], tuple(float(row["value"]) for row in rows)) for rows in columns
-    )
+    try:
+        columns = zip(*(read_json(folder / SCORES)["scores"] for folder in folders.values()), strict=True)
+        spreads = tuple(
+            Spread(rows[0]["data"], rows[0]["protocol"], tuple(float(row["value"]) for row in rows)) for rows in columns
+        )
+        if not spreads:
+            raise ValueError("there are none")
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, TwinvecError):
+            raise
+        raise TrainingError(
+            f"The scores of a seed ({SCORES} in its folder) cannot be read: {error}.",
+            hint=f"Remove that folder in {target}.seeds, and run the same command again.",
+        ) from error
     best = max(zip(spreads[0].values, folders, strict=True), key=lambda pair: pair[0])[1]
-    with new_folder(target, replace=options.force) as place:
+    with new_folder(target, MODEL, replace=options.force) as place:
         shutil.copytree(folders[best], place, dirs_exist_ok=True)
         rows = [{"data": each.data, "protocol": each.protocol, "values": list(each.values)} for each in spreads]
         write_json(place / "training/seeds.json", {"seeds": list(folders), "best_seed": best, "scores": rows})

@@ -19,6 +19,7 @@ from twinvec.errors import InputError
 from twinvec.files import new_folder, read_json, write_json
 from twinvec.model_folder import ModelFolder
 from twinvec.model_saving import write_model
+from twinvec.ownership import MODEL
 from twinvec.train.framing import keep_special_tokens
 from twinvec.types import Array, Ids, Vectors
 
@@ -63,7 +64,7 @@ def shrink_model(
             # the number of the layer is the first in the stored name too
             renamed = re.sub(r"\d+", str(kept.index(layer)), names[name], count=1)
             small[renamed] = _cut(block[2], values, neurons[layer])
-    with new_folder(target) as place:
+    with new_folder(target, MODEL) as place:
         write_model(folder, place)
         if special_tokens:
             keep_special_tokens(place, special_tokens)

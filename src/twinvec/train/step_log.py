@@ -48,8 +48,18 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     """All whole rows of a log; a last line that was cut off is no row."""
     if not path.is_file():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1]]
+    lines = path.read_bytes().split(b"\n")
+    try:
+        rows = [json.loads(line) for line in lines[:-1]]
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path) from error
+    if not all(isinstance(row, dict) and isinstance(row.get("step"), int) for row in rows):
+        raise _damaged(path)
+    return rows
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path} is not the log of a run.", hint="Start over with --force, or restore it.")
 
 
 def _line(row: Mapping[str, object]) -> bytes:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from twinvec.files import digest_files
+from twinvec.errors import TrainingError
+from twinvec.files import mapped_vectors
 from twinvec.hub import find_model
 from twinvec.loading import load
-from twinvec.model_folder import model_files
+from twinvec.model_identity import model_digest
 from twinvec.progress import Progress
 from twinvec.tables import write_vectors
 from twinvec.train.processes import Processes
@@ -38,7 +39,13 @@ def teacher_vectors(
         identity = _identity(teacher, precision)
         paths.append(work / f"teacher-{_name(identity, texts)}.npy")
         processes.first(partial(_make, teacher, precision, texts, store=cache_folder() / identity, path=paths[-1]))
-    return tuple(np.load(path, mmap_mode="r") for path in paths)
+    found = tuple(mapped_vectors(path, hint="Start over with --force.") for path in paths)
+    for path, vectors in zip(paths, found, strict=True):
+        if len(vectors) != len(texts) or vectors.dtype != np.float32:
+            raise TrainingError(
+                f"{path} does not hold the vectors of {len(texts)} texts.", hint="Start over with --force."
+            )
+    return found
 
 
 def joined_vectors(parts: Sequence[Vectors]) -> Vectors:
@@ -87,7 +94,7 @@ def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _identity(teacher: str, precision: Precision) -> str:
     """What a teacher's vectors depend on, as the name of a folder."""
-    digest = digest_files(model_files(find_model(teacher)))
+    digest = model_digest(find_model(teacher))
     return f"teacher-{hashlib.sha256(f'{digest} {precision}'.encode()).hexdigest()[:32]}"
 
 

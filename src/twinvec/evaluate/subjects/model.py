@@ -14,11 +14,9 @@ from typing import Any
 from twinvec.encoder import Encoder
 from twinvec.engine.openvino_runtime import has_bfloat16
 from twinvec.errors import MissingExtraError
-from twinvec.files import digest_files
 from twinvec.hub import find_model
 from twinvec.loading import load
-from twinvec.model_folder import model_files
-from twinvec.model_identity import engine_versions
+from twinvec.model_identity import engine_versions, model_digest
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
@@ -77,14 +75,7 @@ class ModelSubject:
     @cached_property
     def identity(self) -> str:
         """Digest of the model's files, of how it is run and read out, and of the versions that do it."""
-        files = model_files(self.folder)
-        parts = {
-            "names": [str(file.relative_to(self.folder)) for file in files],
-            "sizes": [file.stat().st_size for file in files],  # where one file ends and the next begins
-            "content": digest_files(files),
-            "settings": self.settings,
-            "versions": engine_versions(),
-        }
+        parts = {"files": model_digest(self.folder), "settings": self.settings, "versions": engine_versions()}
         return "model-" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property

@@ -1,0 +1,192 @@
+"""Which folders are ours: the one answer for every path that replaces or deletes one.
+
+A folder that Twinvec wrote holds a marker, a hidden file that names its format. A folder that is written at once lists
+all its files there; one that grows (a bulk job, a training run) is known by the names its files can have. A folder
+without the marker, of another format, or with anything in it that we did not write, is never replaced or emptied, and
+only files that are ours are ever removed, one by one. Nothing is removed through a symbolic link.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from twinvec.errors import InputError
+
+__all__ = [
+    "COLLECTION",
+    "INDEX",
+    "MARKER",
+    "MODEL",
+    "FolderKind",
+    "check_ours",
+    "is_marked",
+    "mark",
+    "remove_ours",
+    "remove_partial_markers",
+    "write_listing",
+]
+
+MARKER = ".twinvec.json"
+MARKER_PARTIAL = f"{MARKER}.partial-"
+MOST_MARKER_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class FolderKind:
+    """A kind of folder: its format, what people call it, and the names of its files if it grows.
+
+    ``names`` matches whole paths within the folder; None means that the marker lists them. ``nested`` are folders in it
+    that have a marker of their own.
+    """
+
+    format: str
+    called: str
+    names: re.Pattern[str] | None = None
+    nested: Mapping[str, FolderKind] = field(default_factory=dict)
+
+
+MODEL = FolderKind("twinvec-model-1", "a model")
+INDEX = FolderKind("twinvec-index-1", "an index")
+COLLECTION = FolderKind("twinvec-collection-1", "a collection")
+
+
+def check_ours(folder: Path, kind: FolderKind) -> None:
+    """Refuse to replace or empty a folder that is not ours, or that holds anything else; an empty one is free."""
+    if not os.path.lexists(folder):
+        return
+    if folder.is_symlink() or not folder.is_dir():
+        what = "a symbolic link" if folder.is_symlink() else "a file"
+        raise InputError(f"{folder} is {what}, so it is not replaced.", hint="Choose another name.")
+    found = sorted(_entries(folder))
+    if not found:
+        return
+    marker = _read_marker(folder)
+    if marker is not None and marker["format"] != kind.format:
+        raise InputError(
+            f"{folder} has the format {marker['format']!r:.60}, not {kind.format!r}, so it is not replaced.",
+            hint="Choose another name, or remove it yourself.",
+        )
+    is_ours = _rule(folder, kind)
+    foreign = next((name for name in found if not is_ours(name)), None)
+    if foreign is not None:
+        raise InputError(
+            f"{folder} holds {foreign!r}, which Twinvec did not write as part of {kind.called}, so nothing is removed.",
+            hint="Choose another name, or move that file away.",
+        )
+
+
+def is_marked(folder: Path, kind: FolderKind) -> bool:
+    """Whether the folder's marker says that it is of this kind."""
+    marker = _read_marker(folder)
+    return marker is not None and marker["format"] == kind.format
+
+
+def mark(folder: Path, kind: FolderKind) -> None:
+    """Make a folder that grows, and write its marker before anything else is in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not is_marked(folder, kind):
+        _write_marker(folder, {"format": kind.format})
+
+
+def write_listing(folder: Path, kind: FolderKind) -> None:
+    """Write the marker of a folder that is complete, with the names of all that is in it."""
+    _write_marker(folder, {"format": kind.format, "files": sorted(_entries(folder))})
+
+
+def remove_ours(folder: Path, kind: FolderKind, *, keep: Sequence[str] = ()) -> bool:
+    """Remove a folder's own files, the marker and the folder last; returns whether it is gone.
+
+    Whatever is not ours stays, and so does the marker then. With ``keep``, files of these names and the marker stay.
+    """
+    is_ours = _rule(folder, kind)
+    for name in sorted(_entries(folder)):
+        if is_ours(name) and name not in keep:
+            with suppress(FileNotFoundError):
+                (folder / name).rmdir() if name.endswith("/") else (folder / name).unlink()
+    for inner in [folder / name for name in kind.nested]:
+        with suppress(OSError):  # it is not there, or not empty
+            (inner / MARKER).unlink()
+    for path, _, _ in os.walk(folder, topdown=False):
+        if Path(path) != folder:
+            with suppress(OSError):  # not empty
+                os.rmdir(path)
+    if keep or any(_entries(folder)):
+        return False
+    remove_partial_markers(folder)
+    (folder / MARKER).unlink(missing_ok=True)
+    folder.rmdir()
+    return True
+
+
+def remove_partial_markers(folder: Path) -> None:
+    """Remove what a process that was killed while it wrote the marker has left."""
+    for file in folder.glob(f"{MARKER_PARTIAL}*"):
+        file.unlink(missing_ok=True)
+
+
+def _entries(folder: Path, before: str = "") -> Iterator[str]:
+    """All files in a folder, and all empty folders with a slash at their end; links are not followed."""
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                inner = list(_entries(Path(entry.path), f"{before}{entry.name}/"))
+                yield from inner or [f"{before}{entry.name}/"]
+            elif not (entry.name.startswith(MARKER_PARTIAL) or entry.name == MARKER):
+                yield f"{before}{entry.name}"
+
+
+def _rule(folder: Path, kind: FolderKind) -> Callable[[str], bool]:
+    """What tells whether an entry of the folder is ours."""
+    marker = _read_marker(folder)
+    if marker is None or marker["format"] != kind.format:
+        return lambda name: False
+    listed = frozenset(marker["files"])
+    inner = {name: _rule(folder / name, each) for name, each in kind.nested.items()}
+
+    def is_ours(name: str) -> bool:
+        first, _, rest = name.partition("/")
+        if first in inner and rest:
+            return inner[first](rest)
+        return name in listed if kind.names is None else bool(kind.names.fullmatch(name))
+
+    return is_ours
+
+
+def _read_marker(folder: Path) -> dict[str, Any] | None:
+    """The marker's format and files; None if there is no marker that can be read."""
+    path = folder / MARKER
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_MARKER_BYTES:
+            return None
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    files = content.get("files", []) if isinstance(content, dict) else None
+    if not isinstance(files, list) or not isinstance(content.get("format"), str):
+        return None
+    return {"format": content["format"], "files": [name for name in files if isinstance(name, str)]}
+
+
+def _write_marker(folder: Path, content: dict[str, Any]) -> None:
+    partial = folder / f"{MARKER_PARTIAL}{uuid4().hex}"
+    try:
+        with partial.open("x", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=1) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(folder / MARKER)
+    except FileNotFoundError:  # another process has tidied up, and so has marked the folder
+        if not (folder / MARKER).is_file():
+            raise
+    finally:
+        partial.unlink(missing_ok=True)
