@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from twinvec.errors import InputError, ModelFolderError
+from twinvec.errors import InputError, ModelFolderError, TwinvecError
 
 __all__ = ["digest_files", "is_taken", "new_folder", "read_json", "sync_folder", "try_lock", "write_json"]
+
+MOST_JSON_BYTES = 64 << 20  # the largest tokenizer.json known has 35 MB
+DEEPEST_JSON = 100
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -28,13 +32,53 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_any_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """The value in a JSON file; None if there is no such file."""
-    if not path.is_file():
-        return None
+    """The value in a JSON file; None if there is no such file.
+
+    It comes from outside: a file that is too large, nested too deeply, or holds NaN or an infinite number is refused.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        if not path.is_file():
+            return None
+        if path.stat().st_size > MOST_JSON_BYTES:
+            raise ModelFolderError(f"{path} is larger than {MOST_JSON_BYTES >> 20} MB, which no config is.")
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number, parse_float=_finite)
+        _check_nesting(content)
+    except (ValueError, RecursionError) as error:  # also: not UTF-8, a number of too many digits
+        if isinstance(error, TwinvecError):
+            raise
         raise ModelFolderError(f"{path} is not valid JSON: {error}.", hint="Fetch the model again.") from error
+    except OSError as error:  # a name that is too long, a file that may not be read
+        raise ModelFolderError(f"{_short(path)} cannot be read: {error.strerror}.") from error
+    return content
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"it holds {name}, which is not a number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    return value if math.isfinite(value) else _no_number(digits)
+
+
+def _check_nesting(content: object) -> None:
+    """Refuse values inside values inside values, on which whoever reads them would break."""
+    level = [content]
+    for _ in range(DEEPEST_JSON):
+        level = [
+            inner
+            for value in level
+            if isinstance(value, (dict, list))
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {DEEPEST_JSON} levels deep")
+
+
+def _short(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def write_json(path: Path, content: object) -> None:
@@ -58,8 +102,20 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     """A folder to fill that takes the name ``target`` only when the block ends without an error.
 
     Refuses a target that holds anything already, unless it is to be replaced: then the old one goes when the new one
-    is whole.
+    is whole. A disk that is full or refuses is an error of ours, and leaves nothing behind.
     """
+    try:
+        with _filled_folder(target, replace=replace) as place:
+            yield place
+    except OSError as error:
+        raise InputError(
+            f"{_short(target)} cannot be written: {error}.",
+            hint="Nothing was left there. Check the room on the disk, the rights and the name.",
+        ) from error
+
+
+@contextmanager
+def _filled_folder(target: Path, *, replace: bool) -> Iterator[Path]:
     _check_free(target, replace=replace)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
