@@ -13,6 +13,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from safetensors import SafetensorError
+
 from twinvec.errors import InputError, ModelFolderError, TwinvecError
 
 __all__ = ["digest_files", "is_taken", "new_folder", "read_json", "sync_folder", "try_lock", "write_json"]
@@ -107,7 +109,7 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         with _filled_folder(target, replace=replace) as place:
             yield place
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # the second is how its package says that a disk refuses
         raise InputError(
             f"{_short(target)} cannot be written: {error}.",
             hint="Nothing was left there. Check the room on the disk, the rights and the name.",

@@ -8,14 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from twinvec.files import new_folder, write_json
 from twinvec.model_folder import POOLING_KEYS, WK, WK_TYPE, Dense, LayerNorm, ModelFolder, Module, Pooling
 from twinvec.types import Array
 
-__all__ = ["copy_card", "module_path", "save_model", "save_tensors", "write_model", "write_modules"]
+__all__ = ["copy_card", "module_path", "save_model", "write_model", "write_modules"]
 
 WEIGHT_FILES = (
     "model*.safetensors",
@@ -47,16 +46,8 @@ def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array
     with new_folder(target) as place:
         write_model(folder, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:
-            save_tensors(weights, place / "model.safetensors")
+            save_file(dict(weights), place / "model.safetensors", metadata={"format": "pt"})
         copy_card(folder, place)
-
-
-def save_tensors(tensors: Mapping[str, Array], file: Path) -> None:
-    """Write a file of weights; a disk that refuses is an ``OSError``, as with every other file."""
-    try:
-        save_file(dict(tensors), file, metadata={"format": "pt"})
-    except SafetensorError as error:
-        raise OSError(str(error)) from error
 
 
 def write_model(folder: ModelFolder, place: Path, *, files: tuple[str, ...] = BACKBONE_FILES) -> None:

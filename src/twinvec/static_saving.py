@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
+from safetensors.numpy import save_file
 from tokenizers import Tokenizer as FastTokenizer
 
 from twinvec.engine.stored import pack_int8
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.files import new_folder
 from twinvec.model_folder import ModelFolder, Module, Normalize, StaticEmbedding
-from twinvec.model_saving import copy_card, save_tensors, write_modules
+from twinvec.model_saving import copy_card, write_modules
 from twinvec.types import Array, StoredPrecision, Vectors
 
 __all__ = ["fill_static", "save_static", "write_static"]
@@ -75,4 +76,4 @@ def save_static(folder: ModelFolder, table: Vectors, target: Path) -> None:
 def _write_table(place: Path, table: Vectors, precision: StoredPrecision) -> None:
     tensors: dict[str, Array] = {TABLE: np.ascontiguousarray(table, dtype=np.float32)}
     stored = pack_int8(tensors) if precision == "int8" else tensors
-    save_tensors(stored, place / "model.safetensors")
+    save_file(stored, place / "model.safetensors", metadata={"format": "pt"})

@@ -111,7 +111,7 @@ def _bert(config: JsonObject, *, family: str = "bert", activation: str = "gelu")
         activation=config.text("hidden_act", activation),
         epsilon=_epsilon(config, "layer_norm_eps", 1e-12),
         embedding_width=width,
-        n_types=config.integer("type_vocab_size", 2),
+        n_types=0 if family == "mpnet" else config.integer("type_vocab_size", 2),
         blocks=_each(n_layers),
     )
 
@@ -136,9 +136,8 @@ def _roberta(config: JsonObject) -> Backbone:
 
 def _mpnet(config: JsonObject) -> Backbone:
     # Its code counts from 1 and has 32 buckets, whatever its config says of padding and buckets.
-    types = JsonObject({**config.content, "type_vocab_size": 1}, config.source)
     n_rows = config.integer("relative_attention_num_buckets", 32, least=32)
-    return replace(_counted(_bert(types, family="mpnet"), 1), n_types=0, n_relative=n_rows)
+    return replace(_counted(_bert(config, family="mpnet"), 1), n_relative=n_rows)
 
 
 def _electra(config: JsonObject) -> Backbone:

@@ -35,24 +35,25 @@ def load_backbone(
     """
     torch = require("torch", extra="train", feature=feature)
     transformers = require("transformers", extra="train", feature=feature)
-    if is_supported(folder.config) or folder.config.get("model_type") not in transformers.CONFIG_MAPPING:
-        refuse_own_code(folder.config, *MODEL_CODE, file=folder.backbone / "config.json")
-    _check_sizes(folder)
+    config = JsonObject(folder.config, folder.backbone / "config.json")
+    if is_supported(folder.config) or config.text("model_type", None) not in transformers.CONFIG_MAPPING:
+        refuse_own_code(folder.config, *MODEL_CODE, file=config.source)
+    _check_sizes(config)
     if not trust_pickle and any(file.suffix == ".bin" for file in weight_files(folder.backbone)):
         raise WeightsError(
             f"{folder.backbone} holds its weights as a pickle, which can run code when it is loaded.",
             hint="If you trust its origin, load it with trust_pickle=True.",
         )
     try:
-        config = transformers.AutoConfig.from_pretrained(
+        settings = transformers.AutoConfig.from_pretrained(
             folder.backbone, local_files_only=True, trust_remote_code=False
         )
         if dropout is not None:
-            for name in dropout_rates(config.to_dict()):
-                setattr(config, name, dropout)
+            for name in dropout_rates(settings.to_dict()):
+                setattr(settings, name, dropout)
         with quiet(transformers.utils.logging):
-            _check_room(torch, transformers, folder.backbone, config)
-            backbone, missing = _load(transformers, folder.backbone, config)
+            _check_room(torch, transformers, folder.backbone, settings)
+            backbone, missing = _load(transformers, folder.backbone, settings)
     except TwinvecError:
         raise
     except Exception as error:  # transformers raises many kinds for a bad config
@@ -75,11 +76,10 @@ def _load(transformers: Any, folder: Path, config: Any) -> tuple[Any, Iterable[s
     return backbone, backbone.load_state_dict(weights, strict=False).missing_keys
 
 
-def _check_sizes(folder: ModelFolder) -> None:
-    config = JsonObject(folder.config, folder.backbone / "config.json")
+def _check_sizes(config: JsonObject) -> None:
     for most, keys in SIZES:
         for key in keys:
-            if folder.config.get(key) is not None:
+            if config.content.get(key) is not None:
                 config.integer(key, least=0, most=most)
 
 

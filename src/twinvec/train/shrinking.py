@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import save_file
 
 from twinvec.engine.config import Backbone, read_backbone
 from twinvec.engine.renames import canonical_name
@@ -17,7 +18,7 @@ from twinvec.engine.weights import backbone_weights, read_weights
 from twinvec.errors import InputError
 from twinvec.files import new_folder, read_json, write_json
 from twinvec.model_folder import ModelFolder
-from twinvec.model_saving import save_tensors, write_model
+from twinvec.model_saving import write_model
 from twinvec.train.framing import keep_special_tokens
 from twinvec.types import Array, Ids, Vectors
 
@@ -66,7 +67,7 @@ def shrink_model(
         write_model(folder, place)
         if special_tokens:
             keep_special_tokens(place, special_tokens)
-        save_tensors(small, place / "model.safetensors")
+        save_file(small, place / "model.safetensors", metadata={"format": "pt"})
         config = read_json(place / "config.json")
         write_json(place / "config.json", config | {"num_hidden_layers": len(kept), "intermediate_size": n_kept})
 
