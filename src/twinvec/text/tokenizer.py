@@ -7,7 +7,7 @@ or split before ``[CLS]`` and ``[SEP]`` are put around it. No state of the token
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,7 +55,7 @@ class Tokenizer:
         """Ids of each text, whole, without special tokens."""
         if self.lower_case:
             texts = [text.lower() for text in texts]
-        return [encoding.ids for encoding in self.fast.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return [encoding.ids for encoding in _encoded(self.fast.encode_batch_fast, texts)]
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """The tokens of some ids, as the vocabulary writes them."""
@@ -65,7 +65,7 @@ class Tokenizer:
         """For each token of ``ids`` the word that it is, as the text has it; empty for a piece of a longer word."""
         if self.lower_case:
             texts = [text.lower() for text in texts]
-        encodings = self.fast.encode_batch(list(texts), add_special_tokens=False)
+        encodings = _encoded(self.fast.encode_batch, texts)
         return [_whole_words(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def cut(self, ids: list[Item], room: int) -> list[Item]:
@@ -75,6 +75,16 @@ class Tokenizer:
     def dress(self, ids: Sequence[int]) -> list[int]:
         """Put the special tokens around the ids of a text."""
         return [*self.prefix, *ids, *self.suffix]
+
+
+def _encoded(encode: Callable[..., list[Any]], texts: Sequence[str], *, special: bool = False) -> list[Any]:
+    """What the tokenizer gives, with or without special tokens around each text."""
+    try:
+        return encode(list(texts), add_special_tokens=special)
+    except Exception as error:  # the package raises bare Exception, for a word that its file has no token for
+        raise ModelFolderError(
+            f"The model's tokenizer cannot read every text: {error}.", hint="Fetch the model again."
+        ) from error
 
 
 def _whole_words(text: str, encoding: Any) -> list[str]:  # noqa: ANN401 - a compiled type without stubs
@@ -108,7 +118,7 @@ def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
 
 def _around(fast: Any, folder: Path) -> tuple[tuple[int, ...], tuple[int, ...]]:  # noqa: ANN401
     """The ids before and after every text, as a probe shows them."""
-    probe, bare = fast.encode(PROBE), fast.encode(PROBE, add_special_tokens=False).ids
+    probe, bare = _encoded(fast.encode_batch, [PROBE], special=True)[0], _encoded(fast.encode_batch, [PROBE])[0].ids
     kinds = probe.special_tokens_mask
     if 0 not in kinds or not bare:
         raise ModelFolderError(f"The tokenizer in {folder} turns the text {PROBE!r} into no token at all.")
