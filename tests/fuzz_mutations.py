@@ -77,10 +77,10 @@ def _change(box: dict, random: Random) -> tuple[tuple, str]:
         del parent[key]
     elif kind == "rename" and isinstance(parent, dict) and len(place) > 1:
         parent[random.choice(KEYS)] = parent.pop(key)
-    elif kind == "add" and isinstance(value, dict):
-        added = random.choice(KEYS)
-        value[added] = random.choice(VALUES)
-        return (*place, added), f"added {value[added]!r:.60}"
+    elif kind == "add" and any(isinstance(each, dict) for each in (value, parent)):
+        added, into = random.choice(KEYS), value if isinstance(value, dict) else parent
+        into[added] = random.choice(VALUES)
+        return (*(place if into is value else place[:-1]), added), f"added {into[added]!r:.60}"
     elif kind == "near":
         parent[key] = _near(value, random)
     elif kind == "wrap":
@@ -107,7 +107,7 @@ def _near(value: Any, random: Random) -> Any:
     """Another value of the same kind."""
     if isinstance(value, bool):
         return not value
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float)) and abs(value) < 2**64:
         return random.choice((value + 1, value - 1, value * 2, value // 2, -value, float(value), str(value), value / 3))
     if isinstance(value, str) and value:
         cut = random.randrange(len(value))

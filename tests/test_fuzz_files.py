@@ -15,7 +15,9 @@ COUNT = 2000
 SEED = 20261117
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of memory need a system like Linux")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of time and memory need a system like Linux")
+
+
 def test_spoilt_files_give_right_vectors_or_our_errors():
     findings = run(COUNT, SEED, workers=min(2, os.cpu_count() or 1))
     assert findings.failures == []
