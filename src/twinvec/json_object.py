@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from twinvec.errors import ModelFolderError, TwinvecError
 
-__all__ = ["REQUIRED", "JsonObject"]
+__all__ = ["REQUIRED", "JsonObject", "is_plain", "shown"]
 
 
 class _Required:
