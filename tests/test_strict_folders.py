@@ -1,4 +1,4 @@
-"""Everything else in a model folder than its config.json: modules, names, JSON itself, and what saving may leave behind."""
+"""What a model folder may hold beside its config.json: modules, names, JSON itself; and what saving leaves behind."""
 
 from __future__ import annotations
 

@@ -17,7 +17,16 @@ from safetensors import SafetensorError
 
 from twinvec.errors import InputError, ModelFolderError, TwinvecError
 
-__all__ = ["digest_files", "is_taken", "new_folder", "read_json", "sync_folder", "try_lock", "write_json"]
+__all__ = [
+    "digest_files",
+    "is_taken",
+    "new_folder",
+    "read_json",
+    "saved_folder",
+    "sync_folder",
+    "try_lock",
+    "write_json",
+]
 
 MOST_JSON_BYTES = 64 << 20  # the largest tokenizer.json known has 35 MB
 DEEPEST_JSON = 100
@@ -100,14 +109,10 @@ def digest_files(files: Sequence[Path]) -> str:
 
 
 @contextmanager
-def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
-    """A folder to fill that takes the name ``target`` only when the block ends without an error.
-
-    Refuses a target that holds anything already, unless it is to be replaced: then the old one goes when the new one
-    is whole. A disk that is full or refuses is an error of ours, and leaves nothing behind.
-    """
+def saved_folder(target: Path) -> Iterator[Path]:
+    """:func:`new_folder` for what a user saves: a disk that is full or refuses is an error of ours."""
     try:
-        with _filled_folder(target, replace=replace) as place:
+        with new_folder(target) as place:
             yield place
     except (OSError, SafetensorError) as error:  # the second is how its package says that a disk refuses
         raise InputError(
@@ -117,7 +122,12 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def _filled_folder(target: Path, *, replace: bool) -> Iterator[Path]:
+def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
+    """A folder to fill that takes the name ``target`` only when the block ends without an error.
+
+    Refuses a target that holds anything already, unless it is to be replaced: then the old one goes when the new one
+    is whole.
+    """
     _check_free(target, replace=replace)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))

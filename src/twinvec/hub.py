@@ -29,7 +29,7 @@ def find_model(
     text = str(name)
     if not text:
         raise ModelNotFoundError("The name of the model is empty.", hint="Give a folder or a name.")
-    path = _path(text)
+    path = _path(name)
     if path.is_dir():
         return path
     if shipped := shipped_folder(text):
@@ -42,16 +42,16 @@ def find_model(
     )
 
 
-def _path(name: str) -> Path:
+def _path(name: str | os.PathLike[str]) -> Path:
     """The name as a path; one that no system can have is no model's either."""
     try:
         path = Path(name).expanduser()
         path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, no rights, a user that is not there
         raise ModelNotFoundError(
-            f"There is no model folder at {name[:200]!r}: {getattr(error, 'strerror', None) or error}.",
+            f"There is no model folder at {str(name)[:200]!r}: {getattr(error, 'strerror', None) or error}.",
             hint="Check the path.",
         ) from error
     return path
