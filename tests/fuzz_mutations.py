@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any, NamedTuple
 
@@ -77,9 +78,10 @@ def _change(box: dict, random: Random) -> tuple[tuple, str]:
         del parent[key]
     elif kind == "rename" and isinstance(parent, dict) and len(place) > 1:
         parent[random.choice(KEYS)] = parent.pop(key)
+        place = place[:-1]  # the new name may mean more than the old
     elif kind == "add" and any(isinstance(each, dict) for each in (value, parent)):
         added, into = random.choice(KEYS), value if isinstance(value, dict) else parent
-        into[added] = random.choice(VALUES)
+        into[added] = _some_value(random)
         return (*(place if into is value else place[:-1]), added), f"added {into[added]!r:.60}"
     elif kind == "near":
         parent[key] = _near(value, random)
@@ -89,8 +91,12 @@ def _change(box: dict, random: Random) -> tuple[tuple, str]:
         other, other_key, _ = _walk(box, random)
         parent[key] = json.loads(json.dumps(other[other_key]))
     else:
-        parent[key] = random.choice(VALUES)
+        parent[key] = _some_value(random)
     return place, f"{kind} {parent.get(key) if isinstance(parent, dict) else ''!r:.60}"
+
+
+def _some_value(random: Random) -> Any:
+    return deepcopy(random.choice(VALUES))  # it may be changed further, and another case must not see that
 
 
 def _walk(box: dict, random: Random) -> tuple[Any, Any, tuple]:
@@ -114,7 +120,7 @@ def _near(value: Any, random: Random) -> Any:
         return random.choice((value[:cut], value[cut:], value + "x", value.upper(), value.lower(), value[::-1]))
     if isinstance(value, list) and value:
         return random.choice((value[:-1], value[1:], value + value, value[::-1]))
-    return random.choice(VALUES)
+    return _some_value(random)
 
 
 def mutate_bytes(original: bytes, random: Random) -> Mutation:
