@@ -16,7 +16,8 @@ SOURCE = ROOT / "src/twinvec"
 LEVELS = [
     ("errors", "types"),
     ("extras", "json_checks", "ownership", "sizes"),
-    ("files", "vectors", "wk", "progress", "metrics"),
+    ("files", "json_object", "vectors", "wk", "progress", "metrics"),
+    ("own_code",),
     ("text", "vector_store", "shipped"),
     ("hub", "model_folder", "tables"),
     ("examples",),

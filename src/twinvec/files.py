@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,9 @@ from typing import Any
 from uuid import uuid4
 
 from numpy.lib.format import open_memmap
+from safetensors import SafetensorError
 
-from twinvec.errors import InputError, ModelFolderError
+from twinvec.errors import InputError, ModelFolderError, TwinvecError
 from twinvec.ownership import FolderKind, check_ours, remove_ours, write_listing
 from twinvec.types import Array
 
@@ -28,12 +30,15 @@ __all__ = [
     "mapped_vectors",
     "new_folder",
     "read_json",
+    "saved_folder",
     "sync_folder",
     "try_lock",
     "write_json",
 ]
 
 logger = logging.getLogger(__name__)
+MOST_JSON_BYTES = 64 << 20  # the largest tokenizer.json known has 35 MB
+DEEPEST_JSON = 100
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -47,13 +52,53 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_any_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """The value in a JSON file; None if there is no such file."""
-    if not path.is_file():
-        return None
+    """The value in a JSON file; None if there is no such file.
+
+    It comes from outside: a file that is too large, nested too deeply, or holds NaN or an infinite number is refused.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # also digits without end, and brackets without end
+        if not path.is_file():
+            return None
+        if path.stat().st_size > MOST_JSON_BYTES:
+            raise ModelFolderError(f"{path} is larger than {MOST_JSON_BYTES >> 20} MB, which no config is.")
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number, parse_float=_finite)
+        _check_nesting(content)
+    except (ValueError, RecursionError) as error:  # also: not UTF-8, a number of too many digits
+        if isinstance(error, TwinvecError):
+            raise
         raise ModelFolderError(f"{path} is not valid JSON: {error}.", hint="Fetch the model again.") from error
+    except OSError as error:  # a name that is too long, a file that may not be read
+        raise ModelFolderError(f"{_short(path)} cannot be read: {error.strerror}.") from error
+    return content
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"it holds {name}, which is not a number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    return value if math.isfinite(value) else _no_number(digits)
+
+
+def _check_nesting(content: object) -> None:
+    """Refuse values inside values inside values, on which whoever reads them would break."""
+    level = [content]
+    for _ in range(DEEPEST_JSON):
+        level = [
+            inner
+            for value in level
+            if isinstance(value, (dict, list))
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {DEEPEST_JSON} levels deep")
+
+
+def _short(path: Path) -> str:
+    text = str(path)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def write_json(path: Path, content: object) -> None:
@@ -97,6 +142,19 @@ def mapped_vectors(path: Path, *, hint: str) -> Array:
     if vectors.offset + vectors.nbytes != path.stat().st_size:  # type: ignore[attr-defined] # a memmap has it
         raise InputError(f"{path} has another length than its header says.", hint=hint)
     return vectors
+
+
+@contextmanager
+def saved_folder(target: Path, kind: FolderKind) -> Iterator[Path]:
+    """:func:`new_folder` for what a user saves: a disk that is full or refuses is an error of ours."""
+    try:
+        with new_folder(target, kind) as place:
+            yield place
+    except (OSError, SafetensorError) as error:  # the second is how its package says that a disk refuses
+        raise InputError(
+            f"{_short(target)} cannot be written: {error}.",
+            hint="Nothing was left there. Check the room on the disk, the rights and the name.",
+        ) from error
 
 
 @contextmanager

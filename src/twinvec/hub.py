@@ -29,7 +29,7 @@ def find_model(
     text = str(name)
     if not text:
         raise ModelNotFoundError("The name of the model is empty.", hint="Give a folder or a name.")
-    path = Path(name).expanduser()
+    path = _path(name)
     if path.is_dir():
         return path
     if shipped := shipped_folder(text):
@@ -40,6 +40,21 @@ def find_model(
     return _cached(repository, revision) or _fetched(
         repository, revision, PICKLES if trust_pickle else (), offline=offline
     )
+
+
+def _path(name: str | os.PathLike[str]) -> Path:
+    """The name as a path; one that no system can have is no model's either."""
+    try:
+        path = Path(name).expanduser()
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, no rights, a user that is not there
+        raise ModelNotFoundError(
+            f"There is no model folder at {str(name)[:200]!r}: {getattr(error, 'strerror', None) or error}.",
+            hint="Check the path.",
+        ) from error
+    return path
 
 
 def _cached(repository: str, revision: str | None) -> Path | None:

@@ -18,6 +18,7 @@ from twinvec.engine.table import TABLE_NAMES
 from twinvec.engine.weights import weight_files
 from twinvec.files import read_any_json, read_json
 from twinvec.hub import find_model
+from twinvec.json_object import JsonObject
 from twinvec.model_folder import (
     WK,
     Dense,
@@ -137,11 +138,11 @@ class Core(NamedTuple):
 
 
 def _backbone(folder: ModelFolder) -> Core:
-    config = folder.config
-    if not is_supported(config):
-        layers, width = config.get("num_hidden_layers"), config.get("hidden_size")
+    config = JsonObject(folder.config, folder.backbone / "config.json")
+    if not is_supported(folder.config):
+        layers, width = config.integer("num_hidden_layers", None), config.integer("hidden_size", None)
         return Core(_architecture(config), False, layers, width, folder.max_tokens)
-    found = read_backbone(config)
+    found = read_backbone(folder.config)
     limits = [limit for limit in (folder.max_tokens, found.n_positions) if limit]
     return Core(_architecture(config), True, found.n_layers, found.width, min(limits, default=None))
 
@@ -149,9 +150,10 @@ def _backbone(folder: ModelFolder) -> Core:
 def _table(folder: ModelFolder, tensors: Tensors) -> Core:
     shapes = {name: tensor["shape"] for name, tensor in tensors.items()}
     rows, width = next((shapes[name] for name in TABLE_NAMES if len(shapes.get(name, ())) == 2), (None, None))
-    truncation = read_json(folder.backbone / "tokenizer.json").get("truncation") or {}
+    source = folder.backbone / "tokenizer.json"
+    truncation = JsonObject(read_json(source), source).inner("truncation")
     name = "static" if rows is None else f"static ({rows:,} token vectors)"
-    return Core(name, True, 0, width, truncation.get("max_length"))
+    return Core(name, True, 0, width, truncation.integer("max_length", None))
 
 
 def _or_unknown(value: int | None) -> str:
@@ -163,9 +165,10 @@ def _prompts(prompts: dict[str, str], default: str | None) -> str:
     return f"{shown} (default: {default})" if default else shown
 
 
-def _architecture(config: dict[str, Any]) -> str:
-    names = ", ".join(config.get("architectures") or [])
-    return f"{config.get('model_type', 'unknown')} ({names})" if names else str(config.get("model_type", "unknown"))
+def _architecture(config: JsonObject) -> str:
+    kind = config.text("model_type", None) or "unknown"
+    names = ", ".join(str(name) for name in config.items("architectures") or [])
+    return f"{kind} ({names})" if names else str(kind)
 
 
 def _describe(module: object) -> str:

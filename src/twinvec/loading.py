@@ -6,6 +6,8 @@ import logging
 import os
 from dataclasses import replace
 
+import numpy as np
+
 from twinvec.encoder import Encoder
 from twinvec.engine.opened import Engine
 from twinvec.engine.settings import EngineSettings
@@ -68,7 +70,9 @@ def load(
     )
     is_sentence_model = folder.is_sentence_model
     if readout is not None:
-        folder = replace(with_readout(folder, readout), is_sentence_model=True)  # so that it is saved with it
+        folder = with_readout(folder, readout)
+    if readout is not None or truncate_dim is not None:
+        folder = replace(folder, is_sentence_model=True)  # so that it is saved with them
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     if folder.is_static:
         return _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
@@ -128,6 +132,9 @@ def _max_tokens(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> in
 
 def _truncate_dim(folder: ModelFolder, engine: Engine, asked: int | None) -> int | None:
     wanted = folder.truncate_dim if asked is None else asked
-    if wanted is not None and not 1 <= wanted <= engine.width:
-        raise InputError(f"truncate_dim must be 1 to {engine.width} for this model, got {wanted}.")
-    return wanted
+    is_whole = isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool)
+    if wanted is not None and not (is_whole and 1 <= wanted <= engine.width):
+        raise InputError(
+            f"truncate_dim must be a whole number from 1 to {engine.width} for this model, got {wanted!r}."
+        )
+    return None if wanted is None else int(wanted)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from twinvec.errors import InputError, ModelFolderError, TwinvecError, UnknownNameError
+from twinvec.errors import InputError, ModelFolderError, UnknownNameError
 from twinvec.files import read_any_json, read_json
+from twinvec.json_object import JsonObject, shown
 from twinvec.vectors import SIMILARITIES
 from twinvec.wk import WKSettings
 
@@ -48,6 +49,21 @@ VECTOR = "sentence_embedding"  # what a Dense layer reads and writes
 
 # The length file took the architecture's name in early releases.
 LENGTH_FILES = "sentence_bert_config.json", "sentence_*_config.json"
+
+MOST_MODULES = 64
+
+# How the newer releases of sentence-transformers say that they read the last layer's states of a text.
+USUAL_READING: dict[str, object] = {
+    "transformer_task": "feature-extraction",
+    "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
+    "module_output_name": "token_embeddings",
+    "processing_kwargs": {},
+    "query_expansion": {},
+}
+
+# What sentence-transformers hands on when it loads the backbone, old names and new; and what of it changes no vector.
+LOADING_KEYS = "model_args", "model_kwargs", "config_args", "config_kwargs", "tokenizer_args", "processor_kwargs"
+HARMLESS_LOADING = {"attn_implementation", "dtype", "torch_dtype", "trust_remote_code", "use_safetensors"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +143,8 @@ class ModelFolder:
 
 def read_model_folder(path: Path) -> ModelFolder:
     """Read a sentence-transformers folder, or a plain Hugging Face folder (then with mean pooling)."""
-    try:
-        listed = read_any_json(path / "modules.json")
-        return _plain(path) if listed is None else _sentence_model(path, listed)
-    except (TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, TwinvecError):
-            raise
-        raise ModelFolderError(
-            f"A config in {path} holds a value of the wrong kind: {error}.", hint="Fetch the model again."
-        ) from error
+    listed = read_any_json(path / "modules.json")
+    return _plain(path) if listed is None else _sentence_model(path, listed)
 
 
 def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
@@ -159,13 +168,16 @@ def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
 def _sentence_model(path: Path, listed: object) -> ModelFolder:
     if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed) or not listed:
         raise ModelFolderError(f"{path / 'modules.json'} must be a list of modules.", hint="Fetch the model again.")
-    kinds = [_kind(str(row.get("type", ""))) for row in listed]
+    if len(listed) > MOST_MODULES:
+        raise ModelFolderError(f"{path / 'modules.json'} names {len(listed)} modules; {MOST_MODULES} are the most.")
+    rows = [JsonObject(row, path / "modules.json") for row in listed]
+    kinds = [_kind(row.text("type", "")) for row in rows]
     if kinds[0] not in FIRST:
         raise ModelFolderError(
             f"The first module of {path} is {kinds[0]!r}.",
             hint=f"Only models that start with one of these load: {', '.join(FIRST)}.",
         )
-    folders = [_inside(path, str(row.get("path", ""))) for row in listed]
+    folders = [_inside(path, row.text("path", "")) for row in rows]
     modules = tuple(
         _module(kind, folder) for kind, folder in zip(kinds[1:], folders[1:], strict=True) if kind not in IGNORED
     )
@@ -202,13 +214,15 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
     config = read_json(backbone / "config.json")
     if not config and not isinstance(modules[0], StaticEmbedding):
         raise ModelFolderError(f"{backbone / 'config.json'} is missing.", hint="Fetch the model again.")
-    limits = next((read_json(file) for pattern in LENGTH_FILES for file in sorted(backbone.glob(pattern))), {})
-    settings = read_json(path / "config_sentence_transformers.json")
-    prompts = {str(name): str(text or "") for name, text in (settings.get("prompts") or {}).items()}
-    default_prompt = settings.get("default_prompt_name")
+    files = [file for pattern in LENGTH_FILES for file in sorted(backbone.glob(pattern))]
+    limits = _read(files[0]) if files else JsonObject({}, backbone)
+    _check_loading(limits)
+    settings = _read(path / "config_sentence_transformers.json")
+    prompts = _prompts(settings)
+    default_prompt = settings.text("default_prompt_name", None)
     if default_prompt is not None and default_prompt not in prompts:
         raise ModelFolderError(f"{path}: the default prompt {default_prompt!r} is not among its prompts {prompts}.")
-    similarity = settings.get("similarity_fn_name") or "cosine"
+    similarity = settings.text("similarity_fn_name", None) or "cosine"
     if similarity not in SIMILARITIES:
         raise UnknownNameError("similarity in config_sentence_transformers.json", similarity, SIMILARITIES)
     return ModelFolder(
@@ -216,23 +230,52 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
         backbone=backbone,
         config=config,
         modules=modules,
-        max_tokens=int(limits.get("max_seq_length") or 0) or _tokenizer_limit(backbone),
-        lower_case=bool(limits.get("do_lower_case", False)),
+        max_tokens=limits.integer("max_seq_length", None) or _tokenizer_limit(backbone),
+        lower_case=limits.flag("do_lower_case", False),
         prompts=prompts,
         default_prompt=default_prompt,
         similarity=similarity,
-        truncate_dim=int(settings.get("truncate_dim") or 0) or None,
+        truncate_dim=settings.integer("truncate_dim", None),
     )
 
 
+def _read(path: Path) -> JsonObject:
+    return JsonObject(read_json(path), path)
+
+
+def _prompts(settings: JsonObject) -> dict[str, str]:
+    given = settings.inner("prompts")
+    return {name: given.text(name, None) or "" for name in given.content}
+
+
+def _check_loading(limits: JsonObject) -> None:
+    """Refuse settings that would make sentence-transformers load or read another backbone than the folder's own."""
+    for key, usual in USUAL_READING.items():
+        value = limits.content.get(key)
+        if value and value != usual:
+            raise ModelFolderError(f"{limits.source}: {key}={shown(value)} is not supported.")
+    for key in LOADING_KEYS:
+        more = set(limits.inner(key).content) - HARMLESS_LOADING
+        if more:
+            raise ModelFolderError(
+                f"{limits.source}: {key} sets {', '.join(sorted(more))}, which is not supported.",
+                hint="Save the model with these settings in its own config.json.",
+            )
+
+
 def _tokenizer_limit(folder: Path) -> int | None:
+    """What the tokenizer says; a number beyond all texts, or none, is how it says nothing."""
     limit = read_json(folder / "tokenizer_config.json").get("model_max_length")
-    return int(limit) if isinstance(limit, (int, float)) and limit < 1e9 else None
+    if limit is None or (isinstance(limit, (int, float)) and not isinstance(limit, bool) and limit >= 1e9):
+        return None
+    if isinstance(limit, float) and limit.is_integer():
+        limit = int(limit)
+    return int(JsonObject({"model_max_length": limit}, folder / "tokenizer_config.json").integer("model_max_length"))
 
 
 def _inside(root: Path, relative: str) -> Path:
     # By name only: a link that the owner of the folder laid inside it is theirs to lay.
-    if Path(relative).is_absolute() or os.path.normpath(relative).startswith(".."):
+    if Path(relative).is_absolute() or os.path.normpath(relative).split(os.sep)[0] == os.pardir:
         raise ModelFolderError(
             f"{root / 'modules.json'} names the path {relative!r}, which leaves the folder.",
             hint="Do not load this model unless you trust it; correct the path by hand.",
@@ -241,23 +284,27 @@ def _inside(root: Path, relative: str) -> Path:
 
 
 def _pooling(folder: Path) -> Pooling:
-    config = read_json(folder / "config.json")
-    named = config.get("pooling_mode")
+    config = _read(folder / "config.json")
+    named = config.content.get("pooling_mode")
     if named is None:
-        modes = tuple(mode for key, mode in POOLING_KEYS.items() if config.get(key))
+        modes = [mode for key, mode in POOLING_KEYS.items() if config.flag(key, False)]
     else:
-        modes = (named,) if isinstance(named, str) else tuple(named)
+        modes = [named] if isinstance(named, str) else config.items("pooling_mode") or []
     for mode in modes:
         if mode not in POOLING_MODES:
             raise UnknownNameError(f"pooling mode in {folder / 'config.json'}:", mode, POOLING_MODES)
-    if not modes:
-        raise ModelFolderError(f"{folder / 'config.json'} names no pooling mode.", hint="Fetch the model again.")
-    return Pooling(modes, bool(config.get("include_prompt", True)))
+    if not modes or len(set(modes)) < len(modes):
+        raise ModelFolderError(
+            f"{folder / 'config.json'} must name each of its pooling modes once, and names {modes or 'none'}.",
+            hint="Fetch the model again.",
+        )
+    return Pooling(tuple(modes), config.flag("include_prompt", True))
 
 
 def _wk(folder: Path) -> WK:
     config = read_json(folder / "config.json")
-    include_prompt = bool(config.pop("include_prompt", True))
+    include_prompt = JsonObject(config, folder / "config.json").flag("include_prompt", True)
+    config.pop("include_prompt", None)
     known = [each.name for each in fields(WKSettings)]
     for name in config:
         if name not in known:
@@ -269,23 +316,22 @@ def _wk(folder: Path) -> WK:
 
 
 def _dense(folder: Path) -> Dense:
-    config = read_json(folder / "config.json")
-    try:
-        n_in, n_out = int(config["in_features"]), int(config["out_features"])
-    except KeyError as error:
-        raise ModelFolderError(f"{folder / 'config.json'} lacks {error.args[0]!r}.") from error
+    config = _read(folder / "config.json")
+    n_in, n_out = config.integer("in_features"), config.integer("out_features")
     for key, usual in (("use_residual", False), ("module_input_name", VECTOR), ("module_output_name", VECTOR)):
-        if config.get(key, usual) not in (usual, None):
-            raise ModelFolderError(f"{folder / 'config.json'}: {key}={config[key]!r} is not supported.")
-    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rsplit(".", 1)[-1]
-    return Dense(folder, n_in, n_out, bool(config.get("bias", True)), activation)
+        value = config.content.get(key, usual)
+        if value is not None and value != usual:
+            raise ModelFolderError(f"{folder / 'config.json'}: {key}={value!r} is not supported.")
+    package, _, activation = config.text("activation_function", "torch.nn.modules.activation.Tanh").rpartition(".")
+    if package and not package.startswith("torch."):
+        raise ModelFolderError(
+            f"{folder / 'config.json'}: the activation {package}.{activation} is not torch's own, and is never run."
+        )
+    return Dense(folder, n_in, n_out, config.flag("bias", True), activation)
 
 
 def _layer_norm(folder: Path) -> LayerNorm:
-    config = read_json(folder / "config.json")
-    if "dimension" not in config:
-        raise ModelFolderError(f"{folder / 'config.json'} lacks 'dimension'.")
-    return LayerNorm(folder, int(config["dimension"]))
+    return LayerNorm(folder, _read(folder / "config.json").integer("dimension"))
 
 
 MODULES: dict[str, Callable[[Path], Module]] = {

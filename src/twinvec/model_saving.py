@@ -10,7 +10,7 @@ from typing import Any
 
 from safetensors.numpy import save_file
 
-from twinvec.files import new_folder, write_json
+from twinvec.files import saved_folder, write_json
 from twinvec.model_folder import POOLING_KEYS, WK, WK_TYPE, Dense, LayerNorm, ModelFolder, Module, Pooling
 from twinvec.ownership import MODEL
 from twinvec.types import Array
@@ -44,7 +44,7 @@ def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array
 
     ``weights`` take the place of the folder's own files of weights.
     """
-    with new_folder(target, MODEL) as place:
+    with saved_folder(target, MODEL) as place:
         write_model(folder, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:
             save_file(dict(weights), place / "model.safetensors", metadata={"format": "pt"})

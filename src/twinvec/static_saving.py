@@ -12,7 +12,7 @@ from tokenizers import Tokenizer as FastTokenizer
 
 from twinvec.engine.stored import pack_int8
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.files import new_folder
+from twinvec.files import saved_folder
 from twinvec.model_folder import ModelFolder, Module, Normalize, StaticEmbedding
 from twinvec.model_saving import copy_card, write_modules
 from twinvec.ownership import MODEL
@@ -36,7 +36,7 @@ def write_static(
     As float32 it also loads in sentence-transformers; as int8 it takes a quarter of the room, for Twinvec only. The
     folder must not exist yet. No text is too long for the model: a limit in the tokenizer's file is left out.
     """
-    with new_folder(folder, MODEL) as place:
+    with saved_folder(folder, MODEL) as place:
         fill_static(place, tokenizer_file, table, normalize=normalize, precision=precision)
 
 
@@ -67,7 +67,7 @@ def fill_static(
 
 def save_static(folder: ModelFolder, table: Vectors, target: Path) -> None:
     """Write a static model that was read from ``folder`` anew at ``target``, in float32."""
-    with new_folder(target, MODEL) as place:
+    with saved_folder(target, MODEL) as place:
         shutil.copyfile(folder.backbone / "tokenizer.json", place / "tokenizer.json")
         _write_table(place, table, "float32")
         write_modules(folder, place)

@@ -19,6 +19,7 @@ from twinvec.types import Array, Ids, Vectors
 
 __all__ = ["LayerBuilder"]
 
+RELATIVE_BUCKETS = 32  # fixed in MPNet's code; a table may have more rows
 HIDDEN = -1e30  # added to the scores of tokens that must not be seen; finite also as bfloat16
 
 
@@ -80,10 +81,7 @@ class LayerBuilder:
             "Gather", graph.weight("embeddings.word.weight", self.weights["embeddings.word.weight"]), "ids"
         )
         if backbone.rotary is None:
-            table = self.weights["embeddings.position.weight"][backbone.position_offset :]
-            if backbone.n_types:  # single texts are all of type 0: its row goes into the table
-                table = table + self.weights["embeddings.type.weight"][0]
-            states = graph.add("Add", states, self._first_rows(graph.weight("embeddings.positions", table)))
+            states = graph.add("Add", states, self._positions())
         stream = self._normed(self.linear.enter(states), "embeddings.norm")
         if "embeddings.projection.weight" in self.weights:
             name = "embeddings.projection"
@@ -91,6 +89,21 @@ class LayerBuilder:
             projected = add_product(graph, stream.states, name, weight, bias)
             return Stream(projected, None, projected)
         return stream
+
+    def _positions(self) -> str:
+        """Rows of the position table: one a position, or one a token where a literal padding token is not counted."""
+        graph, pad = self.graph, self.backbone.pad
+        first = self.backbone.position_offset if pad is None else 0
+        table = self.weights["embeddings.position.weight"][first:]
+        if self.backbone.n_types:  # single texts are all of type 0: its row goes into the table
+            table = table + self.weights["embeddings.type.weight"][0]
+        rows = graph.weight("embeddings.positions", table)
+        if pad is None:
+            return self._first_rows(rows)
+        is_counted = graph.add("Cast", graph.add("Equal", "ids", graph.constant(pad, np.int64)), to=7)
+        is_counted = graph.add("Sub", graph.constant(1, np.int64), is_counted)
+        number = graph.add("Mul", graph.add("CumSum", is_counted, graph.constant(1, np.int64)), is_counted)
+        return graph.add("Gather", rows, graph.add("Add", number, graph.constant(pad, np.int64)))
 
     def _mask_bias(self) -> str:
         """0 on real tokens, very low on padding: ``(batch, 1, 1, tokens)``."""
@@ -110,7 +123,7 @@ class LayerBuilder:
     def _relative_bias(self) -> str:
         """MPNet's learned bias by distance: ``(1, heads, tokens, tokens)``."""
         graph, furthest = self.graph, self.backbone.n_positions
-        buckets = relative_buckets(np.arange(-furthest, furthest + 1), self.backbone.n_relative)
+        buckets = relative_buckets(np.arange(-furthest, furthest + 1), RELATIVE_BUCKETS)
         table = graph.weight("relative.by_distance", self.weights["relative.weight"][buckets])
         bias = graph.add("Gather", table, self._distances(furthest))
         return graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.axes(0))

@@ -10,6 +10,7 @@ import numpy as np
 
 from twinvec.engine.config import Backbone
 from twinvec.engine.graph import GraphBuilder
+from twinvec.engine.known_values import TORCH
 from twinvec.errors import UnknownNameError
 from twinvec.types import Vectors
 
@@ -88,7 +89,7 @@ ACTIVATIONS: dict[str, Callable[[GraphBuilder, str], str]] = {
 def add_activation(graph: GraphBuilder, name: str, values: str) -> str:
     """The activation that a config names."""
     if name not in ACTIVATIONS:
-        raise UnknownNameError("activation in config.json:", name, ACTIVATIONS)
+        raise UnknownNameError("activation in config.json:", name, ACTIVATIONS, note=f"Or: {TORCH}")
     return ACTIVATIONS[name](graph, values)
 
 

@@ -104,46 +104,45 @@ ACTIVATIONS: dict[str, Callable[[GraphBuilder, str], str]] = {
 
 
 @singledispatch
-def add_module(module: Module, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
-    """Add one module of the readout; ``read`` gives the weights of a folder."""
+def add_module(module: Module, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
+    """Add one module of the readout; ``read`` gives the weights of a folder, ``name`` goes before their names."""
     raise TypeError(f"no rule for {module!r}")
 
 
 @add_module.register
-def _(module: Pooling, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+def _(module: Pooling, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
     pooled = [POOLERS[mode](graph, values) for mode in module.modes]
     return pooled[0] if len(pooled) == 1 else graph.add("Concat", *pooled, axis=-1)
 
 
 @add_module.register
-def _(module: Dense, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+def _(module: Dense, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
     if module.activation not in ACTIVATIONS:
         raise UnknownNameError(f"activation in {module.folder}:", module.activation, ACTIVATIONS)
     weight, bias = dense_weights(module, read)
-    product = graph.add("MatMul", values, graph.weight(f"{module.folder.name}.matrix", weight.T))
+    product = graph.add("MatMul", values, graph.weight(f"{name}.matrix", weight.T))
     if bias is not None:
-        product = graph.add("Add", product, graph.weight(f"{module.folder.name}.bias", bias))
+        product = graph.add("Add", product, graph.weight(f"{name}.bias", bias))
     return ACTIVATIONS[module.activation](graph, product)
 
 
 @add_module.register
-def _(module: LayerNorm, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+def _(module: LayerNorm, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
     scale, shift = norm_weights(module, read)
-    name = module.folder.name
     weights = graph.weight(f"{name}.weight", scale), graph.weight(f"{name}.bias", shift)
     return graph.add("LayerNormalization", values, *weights, axis=-1, epsilon=1e-5)
 
 
 @add_module.register
-def _(module: Normalize, graph: GraphBuilder, values: str, read: ReadWeights) -> str:
+def _(module: Normalize, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
     squares = graph.add("ReduceSum", graph.add("Mul", values, values), graph.axes(1), keepdims=1)
     return graph.add("Div", values, graph.add("Max", graph.add("Sqrt", squares), graph.constant(1e-12)))
 
 
 def add_readout(graph: GraphBuilder, states: str, modules: tuple[Module, ...], read: ReadWeights) -> str:
     """Add all modules in turn; the last one's result is the vector, ``(batch, readout width)``."""
-    for module in modules:
-        states = add_module(module, graph, states, read)
+    for place, module in enumerate(modules):  # by its place: two may lie in folders of one name
+        states = add_module(module, graph, states, read, f"readout.{place}")
     return states
 
 

@@ -100,7 +100,7 @@ def read_table(folder: Path, *, trust_pickle: bool = False) -> Vectors:
     if TABLE in weights:
         table = np.asarray(weights[TABLE], dtype=np.float32)
     elif MODEL2VEC_TABLE in weights:
-        table = _folded(weights)
+        table = _folded(weights, folder)
     else:
         raise WeightsError(
             f"{folder} holds no table of token vectors ({' or '.join(TABLE_NAMES)}).", hint="Fetch the model again."
@@ -114,11 +114,17 @@ def read_table(folder: Path, *, trust_pickle: bool = False) -> Vectors:
     return table
 
 
-def _folded(weights: Weights) -> Vectors:
+def _folded(weights: Weights, folder: Path) -> Vectors:
     """model2vec's table with one row per token: ``mapping`` says which row it is, ``weights`` times what."""
     table = np.asarray(weights[MODEL2VEC_TABLE], dtype=np.float32)
-    if "mapping" in weights:
-        table = table[weights["mapping"]]
-    if "weights" in weights:
-        table = table * np.asarray(weights["weights"], dtype=np.float32)[:, None]
+    try:
+        if "mapping" in weights:
+            table = table[np.where(weights["mapping"] < 0, len(table), weights["mapping"])]
+        if "weights" in weights:
+            table = table * np.asarray(weights["weights"], dtype=np.float32)[:, None]
+    except (IndexError, ValueError) as error:
+        raise WeightsError(
+            f"{folder}: mapping or weights do not fit the table of token vectors: {error}.",
+            hint="Fetch the model again.",
+        ) from error
     return table

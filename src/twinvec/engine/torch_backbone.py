@@ -8,36 +8,57 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from safetensors import SafetensorError
-
+from twinvec.engine.config import MODEL_CODE, is_supported
 from twinvec.engine.weights import is_packed, read_weights, weight_files
-from twinvec.errors import ModelFolderError, WeightsError
+from twinvec.errors import ModelFolderError, TwinvecError, WeightsError
 from twinvec.extras import require
+from twinvec.json_object import JsonObject
 from twinvec.model_folder import ModelFolder
+from twinvec.own_code import refuse_own_code
 
-__all__ = ["load_backbone", "quiet"]
+__all__ = ["load_backbone", "longest_input", "quiet"]
+
+# As the architectures call them: (most, keys). Beyond, building the modules alone would take all memory.
+SIZES = (
+    (512, ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers", "num_hidden_groups")),
+    (1 << 16, ("num_attention_heads", "n_heads", "hidden_size", "d_model", "inner_group_num")),
+)
 
 
 def load_backbone(
     folder: ModelFolder, *, feature: str, trust_pickle: bool = False, dropout: float | None = None
 ) -> Any:  # noqa: ANN401 - a transformers model
-    """The backbone in float32, checked. ``dropout`` replaces every dropout rate of its config."""
-    require("torch", extra="train", feature=feature)
+    """The backbone in float32, checked. ``dropout`` replaces every dropout rate of its config.
+
+    Code that the folder brings along is never run, and nobody is asked whether it may: transformers' own class is
+    used, where it has one.
+    """
+    torch = require("torch", extra="train", feature=feature)
     transformers = require("transformers", extra="train", feature=feature)
+    config = JsonObject(folder.config, folder.backbone / "config.json")
+    if is_supported(folder.config) or config.text("model_type", None) not in transformers.CONFIG_MAPPING:
+        refuse_own_code(folder.config, *MODEL_CODE, file=config.source)
+    _check_sizes(config)
     if not trust_pickle and any(file.suffix == ".bin" for file in weight_files(folder.backbone)):
         raise WeightsError(
             f"{folder.backbone} holds its weights as a pickle, which can run code when it is loaded.",
             hint="If you trust its origin, load it with trust_pickle=True.",
         )
     try:
-        config = transformers.AutoConfig.from_pretrained(folder.backbone, local_files_only=True)
+        settings = transformers.AutoConfig.from_pretrained(
+            folder.backbone, local_files_only=True, trust_remote_code=False
+        )
         if dropout is not None:
-            for name in dropout_rates(config.to_dict()):
-                setattr(config, name, dropout)
+            for name in dropout_rates(settings.to_dict()):
+                setattr(settings, name, dropout)
         with quiet(transformers.utils.logging):
-            backbone, missing = _load(transformers, folder.backbone, config)
-    except (ValueError, OSError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        raise ModelFolderError(f"transformers cannot load {folder.backbone}: {error!s:.300}") from error
+            _check_room(torch, transformers, folder.backbone, settings)
+            backbone, missing = _load(transformers, folder.backbone, settings)
+    except TwinvecError:
+        raise
+    except Exception as error:  # transformers raises many kinds for a bad config
+        said = f"{type(error).__name__}: {error}"
+        raise ModelFolderError(f"transformers cannot load {folder.backbone}: {said:.300}") from error
     _check(backbone, missing, folder.backbone)
     return backbone.float()
 
@@ -46,13 +67,44 @@ def _load(transformers: Any, folder: Path, config: Any) -> tuple[Any, Iterable[s
     """The model, and the names of parameters that the folder does not have."""
     if not is_packed(folder):
         backbone, report = transformers.AutoModel.from_pretrained(
-            folder, config=config, local_files_only=True, output_loading_info=True
+            folder, config=config, local_files_only=True, trust_remote_code=False, output_loading_info=True
         )
         return backbone, report["missing_keys"]
     torch = require("torch", extra="train", feature="Training")
-    backbone = transformers.AutoModel.from_config(config)
+    backbone = transformers.AutoModel.from_config(config, trust_remote_code=False)
     weights = {name: torch.tensor(values) for name, values in read_weights(folder).items()}
     return backbone, backbone.load_state_dict(weights, strict=False).missing_keys
+
+
+def _check_sizes(config: JsonObject) -> None:
+    for most, keys in SIZES:
+        for key in keys:
+            if config.content.get(key) is not None:
+                config.integer(key, least=0, most=most)
+
+
+def _check_room(torch: Any, transformers: Any, folder: Path, config: Any) -> None:  # noqa: ANN401
+    """Refuse a config that asks for more parameters than the files can hold, before memory is taken for them."""
+    try:
+        with torch.device("meta"):
+            empty = transformers.AutoModel.from_config(config, trust_remote_code=False)
+    except Exception:  # a config that is wrong, or a model that cannot be built so: loading it will say
+        return
+    n_parameters = sum(parameter.numel() for parameter in empty.parameters())
+    n_bytes = sum(file.stat().st_size for file in weight_files(folder) if file.is_file())
+    if n_parameters > 2 * n_bytes:
+        raise WeightsError(
+            f"{folder / 'config.json'} asks for {n_parameters:,} parameters, but the weights have {n_bytes:,} bytes.",
+            hint="Config and weights do not belong together; fetch the model again.",
+        )
+
+
+def longest_input(backbone: Any) -> int | None:  # noqa: ANN401 - a transformers model
+    """The most tokens of a text, special ones included; RoBERTa's kin read fewer than their table has rows."""
+    table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
+    n_rows: int | None = getattr(backbone.config, "max_position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    return n_rows if n_rows is None or padding is None else n_rows - padding - 1
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 from twinvec.engine.model import build_readout
 from twinvec.engine.onnx_runtime import open_session
 from twinvec.engine.readout import readout_width
-from twinvec.engine.torch_backbone import load_backbone
+from twinvec.engine.torch_backbone import load_backbone, longest_input
 from twinvec.engine.weights import read_weights
 from twinvec.errors import DeviceError
 from twinvec.extras import require
@@ -38,7 +38,7 @@ class TorchRuntime:
         self._device = device
         self._backbone: Any = backbone.to(device).eval()
         states_width = int(backbone.config.hidden_size)
-        self.n_positions: int | None = getattr(backbone.config, "max_position_embeddings", None)
+        self.n_positions = longest_input(backbone)
         self.width = readout_width(folder.modules, states_width)
         self.n_vocabulary = int(backbone.get_input_embeddings().weight.shape[0])
         self.states_width = states_width
@@ -67,4 +67,4 @@ class TorchRuntime:
             if getattr(self._backbone.config, "type_vocab_size", 0):
                 # Given explicitly: a missing one reads an uninitialised buffer in some releases.
                 tensors["token_type_ids"] = self._torch.zeros_like(tensors["input_ids"])
-            return self._backbone(**tensors, output_hidden_states=True)
+            return self._backbone(**tensors, output_hidden_states=True, return_dict=True)

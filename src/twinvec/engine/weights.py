@@ -23,6 +23,7 @@ from twinvec.engine.stored import SCALE, unpack_int8
 from twinvec.errors import WeightsError
 from twinvec.extras import require
 from twinvec.files import read_json
+from twinvec.json_object import is_plain, shown
 from twinvec.types import Array, Vectors
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
 
 Weights = dict[str, Array]
 ReadWeights = Callable[[Path], Weights]
+LONGEST_NAME = 255  # bytes, on the systems in use
 DTYPES = {
     "F32": np.float32,
     "F16": np.float16,
@@ -75,6 +77,8 @@ def _sharded(folder: Path, index: Path) -> list[Path]:
     if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
         raise WeightsError(f"{index} has no usable weight_map.", hint="Fetch the model again.")
     for name in places.values():
+        if not is_plain(name) or len(name.encode()) > LONGEST_NAME:
+            raise WeightsError(f"{index} names the file {shown(name)}, which no file can be called.")
         if Path(name).name != name:
             raise WeightsError(f"{index} names the file {name!r}, which lies outside the folder.")
     return [folder / name for name in sorted(set(places.values()))]

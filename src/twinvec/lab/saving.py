@@ -16,7 +16,7 @@ from twinvec.engine.config import read_backbone
 from twinvec.engine.renames import canonical_name
 from twinvec.engine.weights import is_packed, read_weights
 from twinvec.errors import InputError
-from twinvec.files import new_folder, read_json, write_json
+from twinvec.files import read_json, saved_folder, write_json
 from twinvec.lab.readings import Candidate, Reading, why_not_saved
 from twinvec.lab.whitening import Whitening
 from twinvec.model_folder import WK, Dense, ModelFolder, Module, Normalize, Pooling
@@ -51,7 +51,7 @@ def save_reading(
         raise InputError(f"{candidate.name} cannot be saved: {why}.", hint="Choose another reading.")
     kept = n_layers if candidate.reading.wk is not None else candidate.reading.layers[0]
     weights = _weights(folder, kept, n_layers, trust_pickle=trust_pickle)
-    with TemporaryDirectory() as scratch, new_folder(target, MODEL) as place:
+    with TemporaryDirectory() as scratch, saved_folder(target, MODEL) as place:
         saved = _described(encoder, candidate.reading, Path(scratch), whitening)
         write_model(saved, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:

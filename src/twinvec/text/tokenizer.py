@@ -7,7 +7,7 @@ or split before ``[CLS]`` and ``[SEP]`` are put around it. No state of the token
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +18,8 @@ from tokenizers.normalizers import BertNormalizer
 
 from twinvec.errors import ModelFolderError
 from twinvec.files import read_json
+from twinvec.json_object import JsonObject
+from twinvec.own_code import refuse_own_code
 
 __all__ = ["Tokenizer", "load_tokenizer"]
 
@@ -25,6 +27,7 @@ Item = TypeVar("Item")
 
 WORD_PIECE_FAMILIES = ("bert", "distilbert", "electra")
 CASE_CLASSES = ("Bert", "DistilBert", "Electra", "MPNet")
+PROBE = "a"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Tokenizer:
         """Ids of each text, whole, without special tokens."""
         if self.lower_case:
             texts = [text.lower() for text in texts]
-        return [encoding.ids for encoding in self.fast.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return [encoding.ids for encoding in _encoded(self.fast.encode_batch_fast, texts)]
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
         """The tokens of some ids, as the vocabulary writes them."""
@@ -62,7 +65,7 @@ class Tokenizer:
         """For each token of ``ids`` the word that it is, as the text has it; empty for a piece of a longer word."""
         if self.lower_case:
             texts = [text.lower() for text in texts]
-        encodings = self.fast.encode_batch(list(texts), add_special_tokens=False)
+        encodings = _encoded(self.fast.encode_batch, texts)
         return [_whole_words(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def cut(self, ids: list[Item], room: int) -> list[Item]:
@@ -72,6 +75,16 @@ class Tokenizer:
     def dress(self, ids: Sequence[int]) -> list[int]:
         """Put the special tokens around the ids of a text."""
         return [*self.prefix, *ids, *self.suffix]
+
+
+def _encoded(encode: Callable[..., list[Any]], texts: Sequence[str], *, special: bool = False) -> list[Any]:
+    """What the tokenizer gives, with or without special tokens around each text."""
+    try:
+        return encode(list(texts), add_special_tokens=special)
+    except Exception as error:  # the package raises bare Exception, for a word that its file has no token for
+        raise ModelFolderError(
+            f"The model's tokenizer cannot read every text: {error}.", hint="Fetch the model again."
+        ) from error
 
 
 def _whole_words(text: str, encoding: Any) -> list[str]:  # noqa: ANN401 - a compiled type without stubs
@@ -85,38 +98,53 @@ def _whole_words(text: str, encoding: Any) -> list[str]:  # noqa: ANN401 - a com
 
 def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
     """Read ``tokenizer.json``, or build a WordPiece tokenizer from an old ``vocab.txt``."""
-    config = read_json(folder / "tokenizer_config.json")
+    config = JsonObject(read_json(folder / "tokenizer_config.json"), folder / "tokenizer_config.json")
+    refuse_own_code(config.content, "AutoTokenizer", file=config.source)
     fast = _read_fast(folder, config)
     truncation = fast.truncation or {}
     fast.no_truncation()
     fast.no_padding()
-    probe = fast.encode("a")
-    kinds = probe.special_tokens_mask
-    if 0 not in kinds:
-        raise ModelFolderError(f"The tokenizer in {folder} turns the text 'a' into no token at all.")
-    first, last = kinds.index(0), len(kinds) - 1 - kinds[::-1].index(0)
+    prefix, suffix = _around(fast, folder)
+    side = config.word("truncation_side", None, choices=("left", "right"))
     return Tokenizer(
         fast=fast,
-        prefix=tuple(probe.ids[:first]),
-        suffix=tuple(probe.ids[last + 1 :]),
+        prefix=prefix,
+        suffix=suffix,
         lower_case=lower_case,
-        keeps_end="left" in (config.get("truncation_side"), truncation.get("direction")),
+        keeps_end="left" in (side, str(truncation.get("direction")).lower()),
         limit=truncation.get("max_length"),
     )
 
 
-def _read_fast(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a compiled type without stubs
+def _around(fast: Any, folder: Path) -> tuple[tuple[int, ...], tuple[int, ...]]:  # noqa: ANN401
+    """The ids before and after every text, as a probe shows them."""
+    probe, bare = _encoded(fast.encode_batch, [PROBE], special=True)[0], _encoded(fast.encode_batch, [PROBE])[0].ids
+    kinds = probe.special_tokens_mask
+    if 0 not in kinds or not bare:
+        raise ModelFolderError(f"The tokenizer in {folder} turns the text {PROBE!r} into no token at all.")
+    first, last = kinds.index(0), len(kinds) - 1 - kinds[::-1].index(0)
+    if probe.ids[first : last + 1] != bare or any(probe.type_ids):
+        raise ModelFolderError(
+            f"The tokenizer in {folder} does more than put special tokens around a text.",
+            hint="Such a model cannot be loaded here; use sentence-transformers for it.",
+        )
+    return tuple(probe.ids[:first]), tuple(probe.ids[last + 1 :])
+
+
+def _read_fast(folder: Path, config: JsonObject) -> Any:  # noqa: ANN401 - a compiled type without stubs
     path = folder / "tokenizer.json"
     if path.is_file():
         try:
-            return _with_case(FastTokenizer.from_file(str(path)), config)
+            fast = FastTokenizer.from_file(str(path))
         except Exception as error:  # the package raises bare Exception for any bad file
             raise ModelFolderError(
                 f"{path} cannot be read as a tokenizer: {error}.", hint="Fetch the model again."
             ) from error
+        return _with_case(fast, config)
     vocabulary = folder / "vocab.txt"
-    has_more = (folder / "added_tokens.json").is_file() or "added_tokens_decoder" in config
-    is_bert = read_json(folder / "config.json").get("model_type") in WORD_PIECE_FAMILIES
+    has_more = (folder / "added_tokens.json").is_file() or "added_tokens_decoder" in config.content
+    kind = read_json(folder / "config.json").get("model_type")
+    is_bert = isinstance(kind, str) and kind in WORD_PIECE_FAMILIES
     if vocabulary.is_file() and is_bert and not has_more:
         return _word_piece(vocabulary, config)
     raise ModelFolderError(
@@ -126,33 +154,47 @@ def _read_fast(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a
     )
 
 
-def _with_case(fast: Any, config: dict[str, Any]) -> Any:  # noqa: ANN401
+def _with_case(fast: Any, config: JsonObject) -> Any:  # noqa: ANN401
     """BERT's own tokenizer classes follow the case of their config, should ``tokenizer.json`` say otherwise."""
-    follows = str(config.get("tokenizer_class", "")).startswith(CASE_CLASSES)
-    wanted = config.get("do_lower_case")
-    if follows and isinstance(wanted, bool) and isinstance(fast.normalizer, BertNormalizer):
+    follows = (config.text("tokenizer_class", None) or "").startswith(CASE_CLASSES)
+    usual = fast.normalizer
+    if follows and config.content.get("do_lower_case") is not None and isinstance(usual, BertNormalizer):
         fast.normalizer = BertNormalizer(
-            clean_text=fast.normalizer.clean_text,
-            handle_chinese_chars=bool(config.get("tokenize_chinese_chars", fast.normalizer.handle_chinese_chars)),
-            strip_accents=config.get("strip_accents", fast.normalizer.strip_accents),
-            lowercase=wanted,
+            clean_text=usual.clean_text,
+            handle_chinese_chars=config.flag("tokenize_chinese_chars", usual.handle_chinese_chars),
+            strip_accents=_accents(config, usual.strip_accents),
+            lowercase=config.flag("do_lower_case"),
         )
     return fast
 
 
-def _word_piece(vocabulary: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401
+def _accents(config: JsonObject, default: bool | None) -> bool | None:
+    """Whether accents are taken off; None is where the text is lower-cased."""
+    if config.content.get("strip_accents", default) is None:
+        return None
+    return config.flag("strip_accents", bool(default))
+
+
+def _word_piece(vocabulary: Path, config: JsonObject) -> Any:  # noqa: ANN401
     special = {
-        name: _content(config.get(name, default))
+        name: _content(config, name, default)
         for name, default in (("unk_token", "[UNK]"), ("sep_token", "[SEP]"), ("cls_token", "[CLS]"))
     }
-    return BertWordPieceTokenizer(
-        str(vocabulary),
-        lowercase=bool(config.get("do_lower_case", True)),
-        strip_accents=config.get("strip_accents"),
-        handle_chinese_chars=bool(config.get("tokenize_chinese_chars", True)),
-        **special,
-    )._tokenizer
+    settings = {
+        "lowercase": config.flag("do_lower_case", True),
+        "strip_accents": _accents(config, None),
+        "handle_chinese_chars": config.flag("tokenize_chinese_chars", True),
+    }
+    try:
+        return BertWordPieceTokenizer(str(vocabulary), **settings, **special)._tokenizer
+    except Exception as error:  # the package raises bare Exception for any bad file
+        raise ModelFolderError(
+            f"{vocabulary} cannot be read as a vocabulary: {error}.", hint="Fetch the model again."
+        ) from error
 
 
-def _content(token: Any) -> str:  # noqa: ANN401 - a str, or a dict that holds one
-    return str(token["content"]) if isinstance(token, dict) else str(token)
+def _content(config: JsonObject, name: str, default: str) -> str:
+    """A token, which stands as a text or as an object that holds one."""
+    if isinstance(config.content.get(name), dict):
+        return str(config.inner(name).text("content"))
+    return str(config.text(name, default))

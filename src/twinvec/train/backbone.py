@@ -15,11 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from twinvec.engine.batching import pad
-from twinvec.engine.config import is_supported, read_backbone
-from twinvec.engine.torch_backbone import load_backbone
+from twinvec.engine.torch_backbone import load_backbone, longest_input
 from twinvec.errors import ModelFolderError
 from twinvec.model_folder import ModelFolder
-from twinvec.train.packing import ATTENTION, make_grid, packed_attention
+from twinvec.train.packing import ATTENTION, Grid, make_grid, packed_attention
 from twinvec.types import Ids
 
 __all__ = ["Backbone"]
@@ -41,7 +40,7 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
             )
         self.model: Any = model
         self.width = int(model.config.hidden_size)
-        self.n_positions = _longest(folder.config, model.config)
+        self.n_positions = longest_input(model)
         if getattr(model, "pooler", None) is not None:
             model.pooler.requires_grad_(False)  # a head that no readout reads
         self._usual_attention = model.config._attn_implementation
@@ -72,15 +71,28 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
             return self._states(ids, n_layers, attention_mask=mask), mask
         grid = make_grid([len(row) for row in rows], device)
         ids = torch.from_numpy(np.concatenate(rows).astype(np.int64)).to(device)[None]
-        positions = grid.positions[None] + self._first_position
+        positions = self._numbers(ids, grid)[None] + self._first_position
         with self._attention(ATTENTION):
             layers = self._states(ids, n_layers, position_ids=positions, grid=grid)
         return [grid.spread(states[0]) for states in layers], grid.mask.long()
 
+    def _numbers(self, ids: Tensor, grid: Grid) -> Tensor:
+        """The places of all tokens in their texts, ``(tokens,)``.
+
+        Where they are counted from behind padding's row, a literal padding token has that row, and is not counted.
+        """
+        if not self._first_position:
+            return grid.positions
+        is_pad = ids[0] == self._first_position - 1
+        before = torch.cumsum(is_pad, dim=0)
+        start = torch.arange(len(before), device=ids.device) - grid.positions
+        n_skipped = before - torch.nn.functional.pad(before, (1, 0))[start]
+        return torch.where(is_pad, -1, grid.positions - n_skipped)
+
     def _states(self, ids: Tensor, n_layers: int | None, **more: Any) -> list[Tensor]:  # noqa: ANN401
         if getattr(self.model.config, "type_vocab_size", 0):
             more["token_type_ids"] = torch.zeros_like(ids)  # in some releases a missing one is not zero
-        result = self.model(input_ids=ids, output_hidden_states=n_layers is None, **more)
+        result = self.model(input_ids=ids, output_hidden_states=n_layers is None, return_dict=True, **more)
         return [result.last_hidden_state] if n_layers else list(result.hidden_states)
 
     @contextmanager
@@ -128,11 +140,3 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
             return False
         found = states[mask.bool()]
         return found.shape == expected.shape and bool((found - expected).abs().max() < CLOSE)
-
-
-def _longest(config: dict[str, Any], loaded: Any) -> int | None:  # noqa: ANN401 - a transformers config
-    """The most tokens that a text may have; RoBERTa's kin have less positions than their config says."""
-    if is_supported(config):
-        return read_backbone(config).n_positions
-    n_positions: int | None = getattr(loaded, "max_position_embeddings", None)
-    return n_positions

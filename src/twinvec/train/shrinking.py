@@ -16,7 +16,7 @@ from twinvec.engine.config import Backbone, read_backbone
 from twinvec.engine.renames import canonical_name
 from twinvec.engine.weights import backbone_weights, read_weights
 from twinvec.errors import InputError
-from twinvec.files import new_folder, read_json, write_json
+from twinvec.files import read_json, saved_folder, write_json
 from twinvec.model_folder import ModelFolder
 from twinvec.model_saving import write_model
 from twinvec.ownership import MODEL
@@ -64,7 +64,7 @@ def shrink_model(
             # the number of the layer is the first in the stored name too
             renamed = re.sub(r"\d+", str(kept.index(layer)), names[name], count=1)
             small[renamed] = _cut(block[2], values, neurons[layer])
-    with new_folder(target, MODEL) as place:
+    with saved_folder(target, MODEL) as place:
         write_model(folder, place)
         if special_tokens:
             keep_special_tokens(place, special_tokens)

@@ -1,0 +1,142 @@
+"""Ways to spoil a file: values of a JSON file changed for others, and bytes of any file."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from random import Random
+from typing import Any, NamedTuple
+
+DEEP: Any = []
+for _ in range(200):
+    DEEP = [DEEP]
+
+VALUES = [
+    *(None, True, False, 0, 1, -1, 2, 3, 4, 7, 8, 16, 31, 33, 64, 1.5, -0.0, 1e-300, 1e300, 1e30, 0.1, 10**6),
+    *(10**10, 2**31, 2**63, 2**64, 10**400, -(10**10), float("inf"), float("-inf"), float("nan")),
+    *("", " ", "0", "1", "true", "x", "x" * 300, "../x", "/etc/passwd", ".", "a\0b", "\ud800", "é" * 50, "mean", "cls"),
+    *("gelu", "relu", "silu", "gelu_10", "bert", "mpnet", "modernbert", "t5", "left", "[PAD]", "torch.nn.Identity"),
+    *([], {}, [0], [None], ["a"], [[]], {"a": 1}, {"0": []}, [1, 2, 3], DEEP, list(range(1000))),
+]
+
+# Keys that mean something to somebody, put where they are not.
+KEYS = [
+    *("is_decoder", "add_cross_attention", "is_encoder_decoder", "position_embedding_type", "pruned_heads"),
+    *("per_layer_config", "quantization_config", "rope_scaling", "rope_parameters", "sliding_window", "head_dim"),
+    *("num_hidden_layers", "hidden_size", "num_attention_heads", "dim", "n_layers", "n_heads", "embedding_size"),
+    *("vocab_size", "layer_types", "pad_token_id", "type_vocab_size", "hidden_act", "layer_norm_eps", "return_dict"),
+    *("torch_dtype", "dtype", "output_hidden_states", "tie_word_embeddings", "attn_implementation", "auto_map"),
+    *("pooling_mode", "include_prompt", "max_seq_length", "do_lower_case", "truncate_dim", "prompts", "bias"),
+    *(
+        "default_prompt_name",
+        "similarity_fn_name",
+        "model_max_length",
+        "truncation_side",
+        "strip_accents",
+        "type",
+        "path",
+    ),
+    *("tokenizer_class", "tokenize_chinese_chars", "use_residual", "activation_function", "config_args", "model_args"),
+]
+
+
+class Mutation(NamedTuple):
+    """What a file became, and where it was changed: the keys from the top down, or None for bytes."""
+
+    content: bytes
+    place: tuple[str | int, ...] | None
+    note: str
+
+
+def mutate(original: bytes, random: Random) -> Mutation:
+    """A file with one to three changes; most of them to the values of a JSON file."""
+    if random.random() < 0.15:
+        return mutate_bytes(original, random)
+    try:
+        value = json.loads(original)
+    except ValueError:
+        return mutate_bytes(original, random)
+    box = {"": value}
+    places, notes = [], []
+    for _ in range(random.choice((1, 1, 1, 1, 1, 2, 3))):
+        place, note = _change(box, random)
+        places.append(place[1:])
+        notes.append(f"{'/'.join(map(str, place[1:]))}: {note}")
+    place = places[0] if len(places) == 1 else ()
+    return Mutation(_dumped(box[""]), place, "; ".join(notes))
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value).encode("utf-8", "surrogatepass")
+
+
+def _change(box: dict, random: Random) -> tuple[tuple, str]:
+    parent, key, place = _walk(box, random)
+    value = parent[key]
+    kind = random.choice(("value", "value", "value", "near", "near", "delete", "rename", "add", "wrap", "copy"))
+    if kind == "delete" and len(place) > 1:
+        del parent[key]
+    elif kind == "rename" and isinstance(parent, dict) and len(place) > 1:
+        parent[random.choice(KEYS)] = parent.pop(key)
+        place = place[:-1]  # the new name may mean more than the old
+    elif kind == "add" and any(isinstance(each, dict) for each in (value, parent)):
+        added, into = random.choice(KEYS), value if isinstance(value, dict) else parent
+        into[added] = _some_value(random)
+        return (*(place if into is value else place[:-1]), added), f"added {into[added]!r:.60}"
+    elif kind == "near":
+        parent[key] = _near(value, random)
+    elif kind == "wrap":
+        parent[key] = random.choice(([value], {"a": value}, [value, value]))
+    elif kind == "copy":
+        other, other_key, _ = _walk(box, random)
+        parent[key] = json.loads(json.dumps(other[other_key]))
+    else:
+        parent[key] = _some_value(random)
+    return place, f"{kind} {parent.get(key) if isinstance(parent, dict) else ''!r:.60}"
+
+
+def _some_value(random: Random) -> Any:
+    return deepcopy(random.choice(VALUES))  # it may be changed further, and another case must not see that
+
+
+def _walk(box: dict, random: Random) -> tuple[Any, Any, tuple]:
+    """Some value of the tree, by the container that holds it and its key there."""
+    parent, key, place = box, "", ("",)
+    while isinstance(parent[key], (dict, list)) and parent[key] and (len(place) == 1 or random.random() < 0.8):
+        parent = parent[key]
+        key = random.choice(list(parent)) if isinstance(parent, dict) else random.randrange(len(parent))
+        place = (*place, key)
+    return parent, key, place
+
+
+def _near(value: Any, random: Random) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)) and abs(value) < 2**64:
+        return random.choice((value + 1, value - 1, value * 2, value // 2, -value, float(value), str(value), value / 3))
+    if isinstance(value, str) and value:
+        cut = random.randrange(len(value))
+        return random.choice((value[:cut], value[cut:], value + "x", value.upper(), value.lower(), value[::-1]))
+    if isinstance(value, list) and value:
+        return random.choice((value[:-1], value[1:], value + value, value[::-1]))
+    return _some_value(random)
+
+
+def mutate_bytes(original: bytes, random: Random) -> Mutation:
+    """A file with some bytes changed, taken out, put in, or cut off."""
+    place = random.randrange(len(original) + 1)
+    end = min(len(original), place + random.choice((1, 2, 8, 100)))
+    some = bytes(random.randrange(256) for _ in range(random.choice((1, 4))))
+    kind = random.choice(("cut", "drop", "insert", "replace", "repeat", "empty", "nest", "mark"))
+    made = {
+        "cut": original[:place],
+        "drop": original[:place] + original[end:],
+        "insert": original[:place] + some + original[place:],
+        "replace": original[:place] + some + original[place + len(some) :],
+        "repeat": original[:end] + original[place:],
+        "empty": b"",
+        "nest": b"[" * 100_000 if random.random() < 0.5 else b'{"a":' * 5000 + b"1" + b"}" * 5000,
+        "mark": b"\xef\xbb\xbf" + original,
+    }
+    return Mutation(made[kind], None, f"bytes: {kind} at {place}")
