@@ -9,12 +9,25 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from tempfile import mkdtemp
-from typing import Any
+from typing import IO, Any
 
 from twinvec.errors import InputError, ModelFolderError
 
-__all__ = ["digest_files", "is_taken", "new_folder", "read_json", "sync_folder", "try_lock", "write_json"]
+__all__ = [
+    "digest_files",
+    "is_taken",
+    "new_folder",
+    "open_partial",
+    "read_json",
+    "sync_folder",
+    "try_lock",
+    "whole_file",
+    "write_json",
+]
+
+NAME_PART = 40  # characters of a target's name in the name of its partial file, which must not grow too long
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -51,6 +64,33 @@ def digest_files(files: Sequence[Path]) -> str:
             while chunk := stream.read(1 << 20):
                 whole.update(chunk)
     return whole.hexdigest()
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """A file to fill that takes the name ``target`` when the block ends without an error, from whatever has it then.
+
+    Until then it stands beside it under a name that nobody can know before; it is on the disk before it is renamed.
+    """
+    file = open_partial(target)
+    partial = Path(file.name)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+        sync_folder(target.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def open_partial(target: Path) -> IO[bytes]:
+    """A new, empty file beside ``target``, to write and read; its ``name`` is its path.
+
+    Nothing that is there is opened, no link is followed (``O_EXCL``), and its rights are what the umask leaves.
+    """
+    return target.with_name(f".{target.name[:NAME_PART]}.partial-{token_hex(8)}").open("x+b")
 
 
 @contextmanager
