@@ -108,13 +108,10 @@ class FileRows:
     """The rows of a file, each id once. The file and its columns are checked at once, so that errors show early."""
 
     def __init__(self, choice: RowChoice) -> None:
-        import csv
-
         from twinvec.errors import InputError
         from twinvec.tables import open_table
         from twinvec.tables.columns import check_columns, choose_column
 
-        csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
         self.n_repeated = 0
         self._kinds: dict[str, str] = dict.fromkeys(choice.number, "float")
         self._table = table = open_table(choice.file, format=choice.format)
