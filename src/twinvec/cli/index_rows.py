@@ -163,12 +163,12 @@ class FileRows:
                 )
 
     def _checked_id(self, row: Row) -> str:
-        from twinvec.errors import RowError
+        from twinvec.errors import RowError, shown
 
         value = row.values[self._id or ""]
         if isinstance(value, (str, int)) and str(value):
             return str(value)
-        raise RowError(f"{row.where}: the id is {value!r:.40}.", hint="Write a text or a whole number.")
+        raise RowError(f"{row.where}: the id is {shown(value, 40)}.", hint="Write a text or a whole number.")
 
     def _value(self, row: Row, column: str) -> object:
         from twinvec.errors import RowError
@@ -183,6 +183,6 @@ class FileRows:
             number = read(value)
         except ValueError:
             number = math.nan
-        if not math.isfinite(number):
+        if isinstance(number, float) and not math.isfinite(number):
             raise RowError(f"{row.where}: {column!r} is {value!r:.40}, not a number.", hint="Correct it, or empty it.")
         return number
