@@ -13,7 +13,7 @@ __all__ = ["UNREACHED", "lance_errors", "reason_of"]
 SOURCE_PLACE = re.compile(r",\s+\S+\.rs:\d+:\d+")
 PREFIX = re.compile(
     r"^(?:lance error: |LanceError\(\w+\): |Invalid input, |External error: |.*Invalid user input: |"
-    r"Query Execution error: |Error applying filter expression to batch: |Arrow error: )+"
+    r"Query Execution error: |Error applying filter expression to batch: |Arrow error: |Cast error: |Compute error: )+"
 )
 LONGEST_REASON = 300  # of an object store it may hold whole answers of a server
 UNREACHED = "Check the address, the network, and the options and rights of the store."

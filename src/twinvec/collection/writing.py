@@ -159,7 +159,10 @@ def _arrow_rows(schema: ArrowSchema, rows: Rows, places: Sequence[int], pool: Ve
         "vector": arrow.FixedSizeListArray.from_arrays(vectors, schema.field("vector").type.list_size),
     }
     for name in schema.names[len(columns) :]:
-        columns[name] = [rows.metadata[place].get(name) for place in places]
+        values = [rows.metadata[place].get(name) for place in places]
+        if schema.field(name).type == arrow.float64():  # Arrow takes whole numbers up to 2 ** 53 only
+            values = [float(value) if isinstance(value, int) else value for value in values]
+        columns[name] = values
     return arrow.table(columns, schema=schema)
 
 
