@@ -8,6 +8,7 @@ is. It holds no time, machine or process, so the same job gives the same bytes w
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = ["MANIFEST", "JobSpec", "Manifest", "Result", "differences", "read_man
 
 FORMAT = "twinvec-bulk-1"
 MANIFEST = "manifest.json"
+FILE_NAME = re.compile(r"[\w-]+\.(?:parquet|arrow)")  # without a folder: a job's files are all its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,11 @@ def _result(content: dict[str, Any] | None) -> Result | None:
     if content is None:
         return None
     shards = tuple(StoredShard(**shard) for shard in content.pop("shards"))
-    return Result(rows_file=RowsFile(**content.pop("rows_file")), shards=shards, **content)
+    rows_file = RowsFile(**content.pop("rows_file"))
+    for name in (rows_file.name, *(shard.name for shard in shards)):
+        if not FILE_NAME.fullmatch(name):
+            raise ValueError(f"it names the file {name!r:.60}, which is not one of its folder")
+    return Result(rows_file=rows_file, shards=shards, **content)
 
 
 def differences(found: JobSpec, wanted: JobSpec) -> Iterator[str]:

@@ -55,7 +55,7 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Make the folder, and keep other runs out of it; the system lifts the lock when the process ends."""
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("wb") as file:
+        with (self.path / "lock").open("ab") as file:
             if not try_lock(file.fileno()):
                 raise InputError(f"Another process is training in {self.path}.", hint="Wait for it, or stop it.")
             yield
