@@ -87,6 +87,16 @@ def test_a_damaged_file_is_blamed_also_where_there_is_a_filter(filled, tmp_path,
         opened.delete(where=where) if mode == "delete" else opened.search("cat", where=where, mode=mode)
 
 
+@pytest.mark.parametrize("kind", [Exception, BaseException])
+def test_a_panic_of_lance_is_an_error_of_the_collection(filled, monkeypatch, kind):
+    def panics(*_):
+        raise type("RustPanic", (kind,), {})("rust future panicked")
+
+    monkeypatch.setattr("twinvec.collection.searching._best", panics)
+    with pytest.raises(CollectionError, match=r"rust future panicked\. A file of the collection is missing or damaged"):
+        filled.search("cat")
+
+
 @pytest.mark.parametrize(
     "value",
     [1.5, True, "3", None, float("nan"), float("inf"), [1], 2j, np.float64(2), np.array([1, 2]), 0, -1],

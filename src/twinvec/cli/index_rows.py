@@ -166,7 +166,7 @@ class FileRows:
         from twinvec.errors import RowError, shown
 
         value = row.values[self._id or ""]
-        if isinstance(value, (str, int)) and str(value):
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
             return str(value)
         raise RowError(f"{row.where}: the id is {shown(value, 40)}.", hint="Write a text or a whole number.")
 
