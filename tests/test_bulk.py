@@ -387,6 +387,12 @@ def test_a_manifest_cannot_name_files_outside_its_folder(ram, name):
         part["name"] = kept
 
 
+def test_an_id_that_is_not_a_text_is_refused_with_its_place(ram, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "id": "\\ud800"}\n')
+    with pytest.raises(InputError, match=r"line 1: the id in 'id' holds a lone surrogate"):
+        embed_bulk(FileSource(str(tmp_path / "a.jsonl"), "text", "id"), ram, FakeModel())
+
+
 def test_the_manifest_says_what_the_folder_holds(ram):
     embed_bulk(ListSource([*TEXTS, "long " * 10]), ram, FakeModel(), settings=SMALL)
     manifest = json.loads((ram / "manifest.json").read_text())

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import time
+from copy import deepcopy
 
 import pytest
 
@@ -38,19 +39,21 @@ def with_change(rng, content):
     """The JSON value with something replaced, removed, added or doubled."""
     path = rng.choice(list(places_in(content)))
     if not path:
-        return rng.choice(JUNK)
+        return deepcopy(rng.choice(JUNK))
     parent = content
     for key in path[:-1]:
         parent = parent[key]
     match rng.randrange(4):
         case 0 | 1:
-            parent[path[-1]] = rng.choice(JUNK)
+            parent[path[-1]] = deepcopy(rng.choice(JUNK))
         case 2:
             del parent[path[-1]]
         case 3 if isinstance(parent, dict):
-            parent[rng.choice(["trust_pickle", "offline", "precision", "truncate_dim", "readout"])] = rng.choice(JUNK)
+            parent[rng.choice(["trust_pickle", "offline", "precision", "truncate_dim", "readout"])] = deepcopy(
+                rng.choice(JUNK)
+            )
         case _:
-            parent.append(rng.choice(JUNK))
+            parent.append(deepcopy(rng.choice(JUNK)))
     return content
 
 
