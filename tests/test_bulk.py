@@ -379,6 +379,24 @@ def test_a_manifest_that_is_none_is_said_and_can_be_forced_away(ram):
     assert rows_of(ram)[1] == TEXTS
 
 
+@pytest.mark.parametrize("name", ["../other.parquet", "/etc/x.parquet", "a/b.parquet", "..", "", 5, "C:\\\\x.arrow"])
+def test_a_manifest_cannot_name_files_outside_its_folder(ram, name):
+    embed_bulk(ListSource(TEXTS), ram, FakeModel(), settings=SMALL)
+    content = json.loads((ram / "manifest.json").read_text())
+    for part in (content["result"]["shards"][0], content["result"]["rows_file"]):
+        kept, part["name"] = part["name"], name
+        (ram / "manifest.json").write_text(json.dumps(content))
+        with pytest.raises(InputError, match="no manifest of a bulk job"):
+            rows_of(ram)
+        part["name"] = kept
+
+
+def test_an_id_that_is_not_a_text_is_refused_with_its_place(ram, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "id": "\\ud800"}\n')
+    with pytest.raises(InputError, match=r"line 1: the id in 'id' holds a lone surrogate"):
+        embed_bulk(FileSource(str(tmp_path / "a.jsonl"), "text", "id"), ram, FakeModel())
+
+
 def test_the_manifest_says_what_the_folder_holds(ram):
     embed_bulk(ListSource([*TEXTS, "long " * 10]), ram, FakeModel(), settings=SMALL)
     manifest = json.loads((ram / "manifest.json").read_text())

@@ -179,3 +179,46 @@ def test_another_model_is_refused_unless_all_is_to_be_embedded_again(tmp_path, m
     assert "Embedding all 3 texts of" in result.stderr and "3 unchanged; 0 embedded" in result.stderr
     assert search(folder, "a cat") != before
     assert search(folder, "a cat", "--threads", 1, "--precision", "float32") == search(folder, "a cat")
+
+
+NESTED = "[" * 900 + "]" * 900
+BAD_ROWS = {
+    f'{{"text": "a", "m": {NESTED}}}': "of type list",
+    f'{{"text": {NESTED}}}': "is a list",
+    '{"text": "a", "m": "' + "\\ud800" + '"}': "lone surrogate",
+    '{"text": "a", "m": ' + "1" * 4000 + "}": "does not fit into 64 bits",
+    '{"text": "a", "id": true}': "the id is True",
+    '{"text": "a", "id": 1.5}': "the id is 1.5",
+    '{"text": "a", "": 1}': "has a column ''",
+    "[" * 100_000: "is not JSON",
+}
+
+
+@pytest.mark.parametrize("row", BAD_ROWS, ids=BAD_ROWS.values())
+def test_a_row_of_jsonl_that_cannot_be_kept_is_refused_and_makes_no_collection(tmp_path, row):
+    (tmp_path / "a.jsonl").write_text(row + "\n")
+    result = run("index", tmp_path / "a.jsonl", "-o", tmp_path / "c")
+    assert result.exit_code == 1 and BAD_ROWS[row] in result.stderr
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_number_of_many_digits_does_not_fit_a_column_of_whole_numbers(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "n": 1}\n')
+    assert run("index", tmp_path / "a.jsonl", "-o", tmp_path / "c").exit_code == 0
+    write_csv(tmp_path / "b.csv", [{"text": "b", "n": "9" * 400}])
+    result = run("index", tmp_path / "b.csv", "-o", tmp_path / "c")
+    assert result.exit_code == 1 and "does not fit into 64 bits" in result.stderr
+
+
+def test_a_filter_that_fails_on_some_texts_is_an_error_of_the_call(tmp_path):
+    folder = tmp_path / "c"
+    (tmp_path / "a.jsonl").write_text('{"text": "the cat", "n": 0}\n')
+    assert run("index", tmp_path / "a.jsonl", "-o", folder).exit_code == 0
+    result = run("search", folder, "cat", "--where", "1 / n > 0")
+    assert result.exit_code == 1 and "cannot be worked out for some texts: Divide by zero" in result.stderr
+    assert "damaged" not in result.stderr
+
+
+def test_a_field_over_128_kb_is_indexed(tmp_path):
+    write_csv(tmp_path / "a.csv", [{"text": "the cat", "more": "word " * 40_000}])
+    assert run("index", tmp_path / "a.csv", "-o", tmp_path / "c").exit_code == 0

@@ -68,6 +68,13 @@ def test_every_algorithm_labels_the_rows_and_shows_what_is_in_the_clusters(tmp_p
     assert "7 of 7 texts are in 2 clusters." in result.stderr
 
 
+def test_labels_are_written_without_formulas_if_asked(tmp_path):
+    (tmp_path / "in.csv").write_text("text\n=cmd()\n-1\n")
+    result = run("cluster", tmp_path / "in.csv", "-k", 1, "-o", tmp_path / "out.csv", "--csv-safe")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out.csv").read_text() == "text,cluster\n'=cmd(),0\n-1,0\n"
+
+
 def test_texts_of_no_community_are_labelled_minus_one(tmp_path):
     stdin = "".join(f"{text}\n" for text in [*CATS, "old books", STOCKS[1]])
     result = run("cluster", "-a", "communities", "--min-size", 4, "--threshold", 0.5, "-o", "-", stdin=stdin)

@@ -120,6 +120,16 @@ def test_dedup_keeps_all_columns_and_says_what_it_removed(tmp_path, fake):
     assert "Kept 2 of 4 texts; 2 repeat one of them." in result.stderr
 
 
+def test_dedup_writes_no_formula_if_asked(tmp_path, fake):
+    file = tmp_path / "in.csv"
+    file.write_text("=id,text\n1,=cmd() | a\n-2,=cmd() | a\n")
+    arguments = ["dedup", file, "-o", tmp_path / "out.csv", "--report", tmp_path / "report.tsv", "--csv-safe"]
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out.csv").read_text() == "'=id,text\n1,'=cmd() | a\n"
+    assert (tmp_path / "report.tsv").read_text().splitlines()[1] == "1\t'=cmd() | a\t0\t'=cmd() | a\t1.0"
+
+
 @pytest.mark.parametrize("ending", ["txt", "csv", "tsv", "jsonl"])
 def test_dedup_writes_to_standard_output_in_the_format_it_read(tmp_path, fake, ending):
     lines = {

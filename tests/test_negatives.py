@@ -63,6 +63,15 @@ def test_training_reads_what_the_command_writes(tmp_path, monkeypatch):
     assert examples.kind == "triplets" and len(examples) >= len(PAIRS)
 
 
+def test_triplets_are_written_without_formulas_if_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    source, target = tmp_path / "pairs.tsv", tmp_path / "triplets.csv"
+    source.write_text("anchor\tpositive\n" + "".join(f"={a}\t{b}\n" for a, b in PAIRS))
+    arguments = ["data", "negatives", source, "--margin", 0, "--csv-safe", "-o", target]
+    assert CliRunner().invoke(main, [str(each) for each in arguments]).exit_code == 0
+    assert all(line.startswith("'=") for line in target.read_text().splitlines()[1:])
+
+
 def test_where_no_negative_is_far_enough_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
     source = tmp_path / "pairs.csv"

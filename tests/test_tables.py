@@ -1,5 +1,6 @@
 """Reading texts and writing vectors: every format, and every way a file can be wrong."""
 
+import csv
 import gzip
 import json
 import sys
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinvec.errors import InputError, MissingExtraError, RowError, UnknownNameError
-from twinvec.tables import open_table, read_rows, read_texts, write_vectors
+from twinvec.tables import open_table, read_rows, read_texts, write_rows, write_vectors
 from twinvec.tables.writing import npy_header
 
 TEXTS = ["Hello, world.", "", 'She said "no".', "Größe 🙂"]
@@ -363,3 +364,96 @@ def test_empty_rows_of_a_single_column_stay_rows(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("text\none\n\nthree\n")
     assert list(read_texts(path)) == ["one", "", "three"]
+
+
+@pytest.fixture
+def usual_csv_limit():
+    before = csv.field_size_limit(131_072)
+    yield
+    csv.field_size_limit(before)
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_a_field_of_any_length_is_read(tmp_path, usual_csv_limit, format):
+    texts = ["short", "long " * 100_000, "short again"]
+    assert list(read_texts(write_file(tmp_path, format, texts), column="text")) == texts
+
+
+def test_a_quoted_field_of_many_lines_may_be_long(tmp_path, usual_csv_limit):
+    text = "a line\n" * 50_000
+    assert list(read_texts(write_file(tmp_path, "csv", [text, "b"]), column="text")) == [text, "b"]
+
+
+def test_the_limit_of_other_users_of_csv_changes_only_for_a_row_that_needs_it(tmp_path, usual_csv_limit):
+    list(read_texts(write_file(tmp_path, "csv", ["a" * 1000] * 1000), column="text"))
+    assert csv.field_size_limit() == 131_072
+    list(read_texts(write_file(tmp_path, "csv", ["a" * 200_000]), column="text"))
+    assert 200_000 < csv.field_size_limit() < 201_000
+    csv.field_size_limit(10**6)
+    list(read_texts(write_file(tmp_path, "csv", ["a" * 200_000]), column="text"))
+    assert csv.field_size_limit() == 10**6  # never lowered
+
+
+FORMULAS = ["=cmd()", "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "\uff1d1"]
+NO_FORMULAS = ["a=b", "-1.5", "+3", "-2e-5", "", "'=x", "- a", -7, -0.5, None]
+
+
+def test_with_csv_safe_no_cell_is_a_formula_and_all_else_stays(tmp_path):
+    rows = [[value, "x"] for value in [*FORMULAS, *NO_FORMULAS]]
+    write_rows(rows, ["=name", "b"], tmp_path / "a.csv", csv_safe=True)
+    with (tmp_path / "a.csv").open(newline="") as file:
+        header, *found = csv.reader(file)
+    assert header == ["'=name", "b"]
+    assert [row[0] for row in found[: len(FORMULAS)]] == [f"'{value}" for value in FORMULAS]
+    kept = ["" if value is None else str(value) for value in NO_FORMULAS]
+    kept[kept.index("- a")] = "'- a"
+    assert [row[0] for row in found[len(FORMULAS) :]] == kept
+    write_rows([["=a"]], ["x"], tmp_path / "a.tsv", csv_safe=True)
+    assert (tmp_path / "a.tsv").read_text() == "x\n'=a\n"
+
+
+def test_formulas_are_kept_as_they_are_unless_asked_and_in_formats_that_no_spreadsheet_opens(tmp_path):
+    write_rows([["=a"]], ["x"], tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == "x\n=a\n"
+    write_rows([["=a"]], ["x"], tmp_path / "a.jsonl", csv_safe=True)
+    write_rows([["=a"]], ["x"], tmp_path / "a.txt", csv_safe=True)
+    assert (tmp_path / "a.jsonl").read_text() == '{"x": "=a"}\n' and (tmp_path / "a.txt").read_text() == "=a\n"
+
+
+def test_a_carriage_return_does_not_begin_a_row_of_csv(tmp_path):
+    texts = ["a\r=cmd()", "\r", "b\r\nc", 'a "quote"', "a, b", ""]
+    write_rows([[text, "x"] for text in texts], ["text", "y"], tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert [row[0] for row in csv.reader(file)] == ["text", *texts]
+    with pytest.raises(InputError, match="line break"):
+        write_rows([["a\rb", "x"]], ["text", "y"], tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("value", ["\ud800", 10**5000], ids=["surrogate", "huge"])
+def test_a_value_that_a_format_cannot_hold_is_refused_and_leaves_no_file(tmp_path, ending, value):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    with pytest.raises(InputError):
+        write_rows([[1, "a"], [value, "b"]], ["x", "y"], tmp_path / f"a.{ending}")
+    with pytest.raises(InputError):
+        write_rows([[1]], ["\ud800"], tmp_path / "b.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_of_the_rows_themselves_is_not_blamed_on_a_value(tmp_path):
+    def broken():
+        yield ["a"]
+        raise ValueError("the source is gone")
+
+    for ending in ("csv", "tsv", "jsonl", "txt"):
+        with pytest.raises(ValueError, match=r"^the source is gone$"):
+            write_rows(broken(), ["x"], tmp_path / f"a.{ending}")
+
+
+@pytest.mark.parametrize("depth", [500, 900, 950, 970, 980, 985, 990, 1100, 100_000])
+def test_deeply_nested_json_is_a_bad_row_wherever_it_is_too_deep(tmp_path, depth):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": ' + "[" * depth + "]" * depth + "}\n")
+    with pytest.raises(RowError):
+        list(read_texts(path, column="text"))

@@ -155,6 +155,25 @@ def test_options_that_would_be_forgotten_are_refused(files, tiny_bert, tmp_path)
 
 
 @pytest.mark.usefixtures("with_torch")
+@pytest.mark.parametrize("command", ["train", "distil"])
+def test_that_a_pickle_may_be_read_is_not_for_a_recipe_to_say(tmp_path, monkeypatch, command):
+    started = []
+    for module in ("train", "distil"):
+        monkeypatch.setattr(f"twinvec.cli.{module}.run_training", lambda recipe, _: started.append(recipe))
+    lines = "[[data]]\nfile = 'a.tsv'\nobjective = 'cosine'\n"
+    recipe = tmp_path / "recipe.toml"
+    arguments = (command, recipe, "-o", tmp_path / "m")
+    recipe.write_text(f"[model]\nstart = 'x'\ntrust_pickle = true\n{lines}")
+    assert "asks for weights stored as a pickle to be read" in call(*arguments, exit_code=1).stderr
+    assert started == []
+    call(*arguments, "--trust-pickle")
+    recipe.write_text(f"[model]\nstart = 'x'\n{lines}")
+    call(*arguments, "--trust-pickle")
+    call(*arguments)
+    assert [each.model.trust_pickle for each in started] == [True, True, False]
+
+
+@pytest.mark.usefixtures("with_torch")
 def test_folders_that_cannot_be_are_refused_by_name(files, tiny_bert, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o")

@@ -32,6 +32,7 @@ __all__ = [
     "TwinvecError",
     "UnknownNameError",
     "WeightsError",
+    "shown",
 ]
 
 
@@ -46,6 +47,18 @@ class TwinvecError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         """Errors travel between processes, whatever their class's own arguments were."""
         return _rebuilt, (type(self), self.problem, self.hint)
+
+
+def shown(value: object, length: int = 60) -> str:
+    """A value as messages show it, cut to a length; also one whose ``repr`` fails or is endless.
+
+    >>> shown("a"), shown(list(range(100)), 12), shown(10**5000)
+    ("'a'", '[0, 1, 2, 3,', 'a value of type int')
+    """
+    try:
+        return repr(value)[:length]
+    except Exception:  # a message about a bad value must not fail because of it
+        return f"a value of type {type(value).__name__}"
 
 
 def _rebuilt(kind: type[TwinvecError], problem: str, hint: str) -> TwinvecError:
@@ -71,9 +84,11 @@ class UnknownNameError(TwinvecError, LookupError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str], *, note: str = "") -> None:
         choices = sorted(known)
-        close = get_close_matches(str(name), choices, n=1)
+        close = get_close_matches(shown(name) if not isinstance(name, str) else name, choices, n=1)
         guess = f"Did you mean {close[0]!r}? " if close else ""
-        super().__init__(f"Unknown {kind} {name!r}.", hint=f"{guess}Choose from: {', '.join(choices)}. {note}".rstrip())
+        super().__init__(
+            f"Unknown {kind} {shown(name, 200)}.", hint=f"{guess}Choose from: {', '.join(choices)}. {note}".rstrip()
+        )
 
 
 class ModelFolderError(TwinvecError, ValueError):

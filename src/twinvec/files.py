@@ -11,8 +11,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from tokenize import TokenError
-from typing import Any
+from typing import IO, Any
 from uuid import uuid4
 
 from numpy.lib.format import open_memmap
@@ -29,16 +30,19 @@ __all__ = [
     "is_taken",
     "mapped_vectors",
     "new_folder",
+    "open_partial",
     "read_json",
     "saved_folder",
     "sync_folder",
     "try_lock",
+    "whole_file",
     "write_json",
 ]
 
 logger = logging.getLogger(__name__)
 MOST_JSON_BYTES = 64 << 20  # the largest tokenizer.json known has 35 MB
 DEEPEST_JSON = 100
+NAME_PART = 40  # characters of a target's name in the name of its partial file, which must not grow too long
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -142,6 +146,33 @@ def mapped_vectors(path: Path, *, hint: str) -> Array:
     if vectors.offset + vectors.nbytes != path.stat().st_size:  # type: ignore[attr-defined] # a memmap has it
         raise InputError(f"{path} has another length than its header says.", hint=hint)
     return vectors
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """A file to fill that takes the name ``target`` when the block ends without an error, from whatever has it then.
+
+    Until then it stands beside it under a name that nobody can know before; it is on the disk before it is renamed.
+    """
+    file = open_partial(target)
+    partial = Path(file.name)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+        sync_folder(target.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def open_partial(target: Path) -> IO[bytes]:
+    """A new, empty file beside ``target``, to write and read; its ``name`` is its path.
+
+    Nothing that is there is opened, no link is followed (``O_EXCL``), and its rights are what the umask leaves.
+    """
+    return target.with_name(f".{target.name[:NAME_PART]}.partial-{token_hex(8)}").open("x+b")
 
 
 @contextmanager

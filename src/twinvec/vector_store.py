@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.errors import InputError
-from twinvec.files import sync_folder
+from twinvec.files import whole_file
 from twinvec.types import Array, Ids, Vectors
 
 __all__ = ["VectorStore", "cache_folder", "text_key"]
@@ -39,7 +39,7 @@ HEAD = struct.Struct("<8sIII")
 KEY_BYTES = 32
 ENDING = ".vectors"
 LEFTOVER_AGE_S = 24 * 3600
-OWN_NAME = re.compile(r"[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.partial")  # nothing else is ever removed
+OWN_NAME = re.compile(r"[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.vectors\.partial-[0-9a-f]+")  # nothing else is ever removed
 CACHE_VARIABLE = "TWINVEC_CACHE"
 
 
@@ -116,18 +116,10 @@ class VectorStore:
     def _write(self, keys: bytes, vectors: Vectors) -> None:
         assert self.folder is not None
         self.folder.mkdir(parents=True, exist_ok=True)
-        partial = self.folder / f".{uuid4().hex}.partial"
-        try:
-            with partial.open("wb") as file:
-                file.write(HEAD.pack(MAGIC, len(vectors), vectors.shape[1], zlib.crc32(keys)))
-                file.write(keys)
-                file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.rename(partial.with_name(f"{uuid4().hex}{ENDING}"))
-            sync_folder(self.folder)
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole_file(self.folder / f"{uuid4().hex}{ENDING}") as file:
+            file.write(HEAD.pack(MAGIC, len(vectors), vectors.shape[1], zlib.crc32(keys)))
+            file.write(keys)
+            file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
 
     def _read(self, file: Path) -> None:
         found = _read_block(file)
@@ -152,7 +144,7 @@ class VectorStore:
 
 def _clear_leftovers(folder: Path) -> None:
     """Remove what writers that were killed long ago have left."""
-    for file in folder.glob(".*.partial"):
+    for file in folder.glob(".*.partial*"):
         with suppress(OSError):
             if OWN_NAME.fullmatch(file.name) and time.time() - file.stat().st_mtime > LEFTOVER_AGE_S:
                 file.unlink()

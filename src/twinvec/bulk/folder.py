@@ -34,7 +34,7 @@ KIND = FolderKind(
     "twinvec-bulk-1",
     "a bulk job",
     names=re.compile(
-        rf"{re.escape(LOCK)}|{_FILES}|\.(?:{_FILES}|rows)\.partial.*"
+        rf"{re.escape(LOCK)}|{_FILES}|\.(?:{_FILES}|rows\.parquet)\.partial.*"
         rf"|{SHARDS}/(?:|{SHARD_NAME.pattern}|\.{SHARD_NAME.pattern}\.partial.*)"
     ),
 )

@@ -19,13 +19,12 @@ import numpy as np
 
 from twinvec.bulk.shard_file import pyarrow
 from twinvec.errors import InputError
-from twinvec.files import digest_files, sync_folder
+from twinvec.files import digest_files, open_partial, sync_folder
 from twinvec.types import Ids
 
 __all__ = ["ROWS_NAME", "RowsFile", "RowsWriter", "read_rows"]
 
 ROWS_PER_GROUP = 1 << 16
-PARTIAL = ".rows.partial"
 ROWS_NAME = re.compile(r"rows-[0-9a-f]{16}\.parquet")
 
 
@@ -48,7 +47,7 @@ class RowsWriter:
         self._ids: list[str] = []
         self._n_waiting = 0
         try:
-            self._file: IO[bytes] = (folder / PARTIAL).open("wb")
+            self._file: IO[bytes] = open_partial(folder / "rows.parquet")
         except OSError as error:
             raise self._refused(error) from error
         self._writer: Any = pyarrow(".parquet").ParquetWriter(
@@ -62,7 +61,7 @@ class RowsWriter:
         for opened in (self._writer, self._file):
             with suppress(OSError):  # after finish() nothing is left to be written
                 opened.close()
-        (self._folder / PARTIAL).unlink(missing_ok=True)
+        Path(self._file.name).unlink(missing_ok=True)
 
     def add(self, numbers: Ids, ids: Sequence[str]) -> None:
         """The next rows: the numbers of their texts, ``(n,)``, and their ids, if rows have any."""
@@ -74,7 +73,7 @@ class RowsWriter:
 
     def finish(self) -> RowsFile:
         """Write what is left, and give the file its name."""
-        partial = self._folder / PARTIAL
+        partial = Path(self._file.name)
         if self._n_waiting:
             self._write(self._n_waiting)
         try:

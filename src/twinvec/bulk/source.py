@@ -11,7 +11,7 @@ from twinvec.bulk.shard_file import pyarrow
 from twinvec.errors import InputError, RowError, UnknownNameError
 from twinvec.tables import Table, open_table, read_format, read_texts
 from twinvec.tables.columns import choose_column, text_of
-from twinvec.text import check_texts
+from twinvec.text import check_text, check_texts
 
 __all__ = ["FileSource", "RowBlock", "Source", "blocks"]
 
@@ -101,7 +101,8 @@ def _with_ids(table: Table, column: str | None, id_column: str) -> Iterator[tupl
         number, (value, key) = record
         if key is None:
             raise RowError(f"{table.where(number)}: the id in {id_column!r} is missing.", fault="no id")
-        yield text_of(value, chosen, where=table.where(number)), str(key)
+        where = table.where(number)
+        yield text_of(value, chosen, where=where), check_text(str(key), f"{where}: the id in {id_column!r}")
 
 
 def blocks(source: Source) -> Iterator[RowBlock]:

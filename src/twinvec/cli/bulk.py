@@ -96,7 +96,6 @@ def embed_folder(
         max_memory_bytes=None if bulk.max_memory is None else parse_size(bulk.max_memory),
         force=force,
     )
-    source.allow_long_fields()
     if bulk.ray is not None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     started = time.perf_counter()

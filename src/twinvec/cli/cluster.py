@@ -15,6 +15,7 @@ from twinvec.cli.options import (
     ModelChoice,
     PromptChoice,
     TextSource,
+    csv_safe_option,
     model_options,
     prompt_options,
     text_options,
@@ -60,6 +61,7 @@ COUNT = click.IntRange(min=1)
     show_default=True,
     help="What places texts on the map; auto: umap where it is installed (extra: map).",
 )
+@csv_safe_option
 @click.option("--force", is_flag=True, help="Replace what exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines also on a terminal.")
 def cluster(
@@ -73,6 +75,7 @@ def cluster(
     output: str | None,
     report: Path | None,
     projection: Literal["auto", "pca", "umap"],
+    csv_safe: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -104,7 +107,12 @@ def cluster(
         write_cluster_report(found, drawn, report, replace=force)
     if output is not None:
         write_rows(
-            labelled(rows, labels), (*rows.columns, LABEL), output, format=to_stdout(rows, output), replace=force
+            labelled(rows, labels),
+            (*rows.columns, LABEL),
+            output,
+            format=to_stdout(rows, output),
+            replace=force,
+            csv_safe=csv_safe,
         )
     if output != STDOUT:
         print_clusters(found, as_json=as_json)

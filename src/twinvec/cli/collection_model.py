@@ -24,21 +24,22 @@ def chosen_embedder(model: ModelChoice) -> Embedder:
     return load_embedder(settings.pop("name"), settings)
 
 
-def given_embedder(model: ModelChoice, record: ModelRecord) -> Embedder | None:
+def given_embedder(model: ModelChoice, record: ModelRecord, place: str) -> Embedder | None:
     """The remembered model with what stands in the command line, loaded; None if nothing about it stands there.
 
-    The variable for the model does not count: it says which one to take, not to change one.
+    A model is fetched only if its name stands there: the word of a collection is not enough. The variable for the model
+    does not count: it says which one to take, not to change one.
     """
-    from twinvec.collection.embedder import load_embedder
+    from twinvec.collection.embedder import load_embedder, load_remembered
 
     context = click.get_current_context()
-    given = {
+    given: dict[str, Any] = {
         name: value
         for name, value in asdict(model).items()
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
     if not given:
         return None
-    remembered = {"name": record.name} | ({} if "name" in given else dict(record.settings))
-    settings: dict[str, Any] = remembered | given
-    return load_embedder(settings.pop("name"), settings)
+    if "name" not in given:
+        return load_remembered(record, place, given)
+    return load_embedder(given.pop("name"), given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from dataclasses import dataclass
@@ -43,7 +42,6 @@ class ExampleChoice:
         from twinvec.examples import DataSource, guess_kind, survey_examples
         from twinvec.tables import open_table
 
-        csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
         table = open_table(self.file, format=self.format)
         kind = self.kind or guess_kind([*table.columns, *self.columns], source=table.name).name
         source = DataSource(

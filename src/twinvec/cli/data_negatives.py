@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from twinvec.cli.data import EXAMPLE_OPTIONS
-from twinvec.cli.options import ModelChoice, model_options
+from twinvec.cli.options import ModelChoice, csv_safe_option, model_options
 from twinvec.cli.screen import say
 
 __all__ = ["negatives"]
@@ -33,6 +33,7 @@ COLUMNS = ("anchor", "positive", "negative")
 @click.option(
     "--depth", type=click.IntRange(min=1), default=100, show_default=True, help="Candidates looked at for each anchor."
 )
+@csv_safe_option
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 def negatives(
     *,
@@ -42,6 +43,7 @@ def negatives(
     model: ModelChoice,
     output: str,
     pool: str | None,
+    csv_safe: bool,
     force: bool,
     **choices: float,
 ) -> None:
@@ -65,5 +67,5 @@ def negatives(
     n_served = len({(triplet.anchor, triplet.positive) for triplet in found})
     if not found:
         raise InputError("No pair has a negative within these limits.", hint="Lower --margin, or raise --depth.")
-    write_rows(found, COLUMNS, output, replace=force)
+    write_rows(found, COLUMNS, output, replace=force, csv_safe=csv_safe)
     say(f"Wrote {len(found):,} triplets to {output}; {n_served:,} of {len(set(pairs)):,} different pairs have one.")

@@ -14,6 +14,7 @@ from twinvec.cli.options import (
     ModelChoice,
     PromptChoice,
     TextSource,
+    csv_safe_option,
     model_options,
     prompt_options,
     text_options,
@@ -51,6 +52,7 @@ REPORT_COLUMNS = ("row", "text", "repeats_row", "repeats", "score")
 )
 @method_options
 @click.option("--report", metavar="FILE", help="Also write what was removed, and for which text: .jsonl, .csv, .tsv.")
+@csv_safe_option
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 def dedup(
     *,
@@ -62,6 +64,7 @@ def dedup(
     keep: Keep,
     method: MethodChoice,
     report: str | None,
+    csv_safe: bool,
     force: bool,
 ) -> None:
     """Write the rows of FILE (default: '-', standard input) without those whose text repeats another's.
@@ -90,9 +93,9 @@ def dedup(
         found = approximate_duplicates(vectors, threshold, keep=keep, lengths=lengths, index=index)
     found = with_equal_texts(rows.texts, different, found)
     kept = (rows.values[row] for row in found.kept.tolist())
-    write_rows(kept, rows.columns, output, format=format, replace=force)
+    write_rows(kept, rows.columns, output, format=format, replace=force, csv_safe=csv_safe)
     if report is not None:
-        write_rows(report_rows(found, rows.texts), REPORT_COLUMNS, report, replace=force)
+        write_rows(report_rows(found, rows.texts), REPORT_COLUMNS, report, replace=force, csv_safe=csv_safe)
     say(f"Kept {len(found.kept):,} of {len(rows.texts):,} texts; {len(found.removed):,} repeat one of them.")
     if output != STDOUT and sys.stdout.isatty():
         print_groups(found, rows.texts)

@@ -63,7 +63,7 @@ def distil(
 
     if file.endswith(".toml"):
         _refuse_options()
-        run_training(read_recipe(Path(file)), output)
+        run_training(read_recipe(Path(file), trust_pickle=choice.trust_pickle), output)
         return
     if not choice.start or not teachers:
         raise click.UsageError("Name the model to teach with -m, and at least one --teacher.")
@@ -85,5 +85,5 @@ def _refuse_options() -> None:
     context = click.get_current_context()
     for name in context.params:
         is_given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if is_given and name not in {"file", *OUTPUT_OPTIONS}:
+        if is_given and name not in {"file", "trust_pickle", *OUTPUT_OPTIONS}:
             raise click.UsageError(f"With a recipe, --{name.replace('_', '-')} belongs in the recipe.")

@@ -82,7 +82,7 @@ def open_collection(folder: str, model: ModelChoice, *, language: str, re_embed:
         words = None if language.lower() == "none" else language
         return Collection.create(folder, model=chosen_embedder(model), language=words)
     collection = Collection.open(folder)
-    embedder = given_embedder(model, collection.model)
+    embedder = given_embedder(model, collection.model, collection.path)
     if embedder is None:
         return collection
     if re_embed and embedder.record.digest != collection.model.digest:

@@ -108,13 +108,10 @@ class FileRows:
     """The rows of a file, each id once. The file and its columns are checked at once, so that errors show early."""
 
     def __init__(self, choice: RowChoice) -> None:
-        import csv
-
         from twinvec.errors import InputError
         from twinvec.tables import open_table
         from twinvec.tables.columns import check_columns, choose_column
 
-        csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
         self.n_repeated = 0
         self._kinds: dict[str, str] = dict.fromkeys(choice.number, "float")
         self._table = table = open_table(choice.file, format=choice.format)
@@ -166,12 +163,12 @@ class FileRows:
                 )
 
     def _checked_id(self, row: Row) -> str:
-        from twinvec.errors import RowError
+        from twinvec.errors import RowError, shown
 
         value = row.values[self._id or ""]
-        if isinstance(value, (str, int)) and str(value):
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
             return str(value)
-        raise RowError(f"{row.where}: the id is {value!r:.40}.", hint="Write a text or a whole number.")
+        raise RowError(f"{row.where}: the id is {shown(value, 40)}.", hint="Write a text or a whole number.")
 
     def _value(self, row: Row, column: str) -> object:
         from twinvec.errors import RowError
@@ -186,6 +183,6 @@ class FileRows:
             number = read(value)
         except ValueError:
             number = math.nan
-        if not math.isfinite(number):
+        if isinstance(number, float) and not math.isfinite(number):
             raise RowError(f"{row.where}: {column!r} is {value!r:.40}, not a number.", hint="Correct it, or empty it.")
         return number

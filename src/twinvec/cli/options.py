@@ -25,6 +25,7 @@ __all__ = [
     "ModelChoice",
     "PromptChoice",
     "TextSource",
+    "csv_safe_option",
     "gathered",
     "model_options",
     "prompt_options",
@@ -79,16 +80,9 @@ class TextSource:
         """The texts, one at a time; the first is read at once, so that errors show early."""
         from twinvec.tables import read_texts
 
-        self.allow_long_fields()
         if self.file == "-" and sys.stdin.isatty():
             click.echo("Reading texts from the terminal, one per line; end with Ctrl-D.", err=True)
         return read_texts(self.file, self.column, format=self.format)
-
-    def allow_long_fields(self) -> None:
-        """Let csv have fields of any length: a global setting, so set here in the program and not in the library."""
-        import csv
-
-        csv.field_size_limit(2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +159,11 @@ TEXT_OPTIONS: dict[str, Decorator] = {
         "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
     ),
 }
+csv_safe_option = click.option(
+    "--csv-safe",
+    is_flag=True,
+    help="In csv and tsv, put a quote (') before cells that a spreadsheet would run as a formula.",
+)
 PROMPT_OPTIONS: dict[str, Decorator] = {
     "prompt": click.option("--prompt", help="Put this before every text."),
     "prompt_name": click.option("--prompt-name", help="Put this prompt of the model before every text."),

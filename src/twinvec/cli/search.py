@@ -86,7 +86,7 @@ def _of_collection(
     from twinvec.collection import Collection
 
     collection = Collection.open(place)
-    embedder = given_embedder(model, collection.model)
+    embedder = given_embedder(model, collection.model, collection.path)
     if embedder is not None:
         collection = Collection.open(place, model=embedder)
     return collection.search(query, k, mode=mode, where=where)  # type: ignore[arg-type]  # click has checked the word

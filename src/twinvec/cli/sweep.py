@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +39,6 @@ class PairChoice:
         """The pairs; the first row that cannot be used is an error."""
         from twinvec.examples import DataSource, read_examples
 
-        csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
         columns = parse_columns(self.columns)
         source = DataSource(self.file, "scored_pairs", columns, self.format, score_range=self.score_range)
         return read_examples(source)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinvec.cli.train_options import (
+    TRAIN_OPTIONS,
     OutputChoice,
     TrainChoice,
     output_options,
@@ -72,12 +73,13 @@ matryoshka_option = click.option(
 
 @train.command(short_help="Train by a recipe in TOML.")
 @click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@TRAIN_OPTIONS["trust_pickle"]
 @output_options
-def recipe(recipe: Path, output: OutputChoice) -> None:
+def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
     """Train by RECIPE, a TOML file; 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
     from twinvec.train.recipe_file import read_recipe
 
-    run_training(read_recipe(recipe), output)
+    run_training(read_recipe(recipe, trust_pickle=trust_pickle), output)
 
 
 @train.command(short_help="Classify pairs: premise, hypothesis, label.")

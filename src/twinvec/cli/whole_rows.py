@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 
 from twinvec.cli.options import TextSource
@@ -26,7 +25,6 @@ def read_whole_rows(source: TextSource) -> WholeRows:
     from twinvec.tables import open_table, read_format
     from twinvec.tables.columns import choose_column, text_of
 
-    csv.field_size_limit(2**31 - 1)  # global, so set here in the program and not in the library
     format = read_format(source.file, source.format)
     if source.column is not None and format == "lines":
         raise InputError(f"Plain lines have no columns, so there is no column {source.column!r}.")

@@ -9,7 +9,7 @@ from datetime import datetime
 from threading import Lock
 
 from twinvec.collection.columns import kinds_of_schema
-from twinvec.collection.embedder import Embedder, ModelRecord, as_embedder, load_embedder
+from twinvec.collection.embedder import Embedder, ModelRecord, another_model, as_embedder, load_remembered
 from twinvec.collection.entries import Entry, Hit, columns_to_read, entry_of, rows_with
 from twinvec.collection.indexes import check_language, has_index
 from twinvec.collection.lance_errors import lance_errors
@@ -17,13 +17,14 @@ from twinvec.collection.lance_types import LanceTable
 from twinvec.collection.location import locate
 from twinvec.collection.maintaining import maintain, measure_recall, rebuild
 from twinvec.collection.re_embedding import re_embed
-from twinvec.collection.rows import Rows, checked_ids, checked_rows
+from twinvec.collection.rows import Rows, check_version, checked_count, checked_ids, checked_rows
 from twinvec.collection.schema import Header, pyarrow
 from twinvec.collection.searching import (
     MODES,
     Mode,
     Scorer,
     dense_hits,
+    filter_errors,
     fused_hits,
     reranked_hits,
     text_hits,
@@ -32,7 +33,7 @@ from twinvec.collection.searching import (
 from twinvec.collection.store import Store, create_store
 from twinvec.collection.writing import Plan, VectorPool, Written, check_absent, commit_rows, delete_ids, plan_rows
 from twinvec.encoder import Encoder
-from twinvec.errors import CollectionError, InputError, UnknownNameError
+from twinvec.errors import CollectionError, InputError, UnknownNameError, shown
 from twinvec.shipped import DEFAULT_MODEL
 from twinvec.text import check_text
 
@@ -111,11 +112,16 @@ class Collection:
     ) -> Collection:
         """Open a collection; with ``version``, as it was then, to be read only.
 
-        Its model is loaded when a text must be embedded. ``model`` is for one that has moved, or is loaded already; one
-        with another content is refused.
+        Its model is loaded when a text must be embedded, if it is on this machine: a collection, which may have been
+        made by others, is not a reason to fetch one. ``model`` is for one that may be fetched, has moved, or is loaded
+        already; one with another content is refused.
         """
-        opened = cls(Store(locate(path, storage)), None if model is None else as_embedder(model), version)
-        opened._check_model(opened._header(opened._table()))
+        check_version(version)
+        opened = cls(Store(locate(path, storage)), None, version)
+        header = opened._header(opened._table())
+        if model is not None:
+            opened._embedder = as_embedder(model)
+        opened._check_model(header)
         return opened
 
     def __repr__(self) -> str:
@@ -183,7 +189,8 @@ class Collection:
             with lance_errors(f"write to {self.path}"):
                 if names is not None:
                     return delete_ids(table, names)
-                return int(table.delete(condition).num_deleted_rows)
+                with filter_errors(table, condition):
+                    return int(table.delete(condition).num_deleted_rows)
 
     def get(self, ids: Iterable[str]) -> dict[str, Entry]:
         """Entries by their ids; ids that are not there are left out."""
@@ -213,9 +220,11 @@ class Collection:
             candidates: how many texts of a ranking are fused, or given to ``rerank``.
         """
         check_text(query, "query")
-        for name, value in (("k", k), ("candidates", candidates)):
-            if value < 1:
-                raise InputError(f"{name} must be at least 1, got {value}.")
+        k, candidates = checked_count("k", k), checked_count("candidates", candidates)
+        if rerank is not None and not callable(rerank):
+            raise InputError(
+                f"rerank is {shown(rerank)}, not a function.", hint="Give a function of a query and texts."
+            )
         if mode not in MODES:
             raise UnknownNameError("mode", mode, MODES)
         table = self._table() if mode == "dense" else self._table_with_words()
@@ -309,22 +318,14 @@ class Collection:
         """The embedder, if it is the one of a version of the table."""
         with self._loading:
             if self._embedder is None:
-                self._embedder = load_embedder(header.model.name, header.model.settings)
+                self._embedder = load_remembered(header.model, self.path)
         self._check_model(header)
         return self._embedder
 
     def _check_model(self, header: Header) -> None:
         if self._embedder is None or self._embedder.record.digest == header.model.digest:
             return
-        own, given = header.model.name, self._embedder.record.name
-        problem = f"{self.path} was made with the model {own!r}, not with {given!r}."
-        if own == given:
-            problem = f"{self.path} was made with another model of the name {own!r}: its files or its settings differ."
-        raise CollectionError(
-            problem,
-            hint=f"Use that one, or embed all texts again: Collection.open(path).reindex(model={given!r}), or "
-            f"twinvec index with --re-embed -m {given}.",
-        )
+        raise another_model(self.path, header.model, self._embedder.record.name)
 
     def _check_same(self, before: Header, now: Header) -> None:
         if before.model.digest != now.model.digest:

@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 
 from twinvec.collection.lance_types import ArrowSchema, ArrowType
-from twinvec.errors import InputError
+from twinvec.errors import InputError, shown
 from twinvec.text import check_text
 
 __all__ = ["KINDS", "OWN_COLUMNS", "arrow_type", "column_kinds", "kinds_of_schema", "plain_values"]
@@ -48,14 +48,14 @@ def plain_values(row: Mapping[str, object], where: str) -> dict[str, object]:
     {'year': 1990}
     """
     if not isinstance(row, Mapping):
-        raise InputError(f"{where} is {row!r:.60}, not a dict.", hint='Give one dict per text: {"year": 1990}.')
+        raise InputError(f"{where} is {shown(row)}, not a dict.", hint='Give one dict per text: {"year": 1990}.')
     return {_name(name, where): _plain(value, f"{where}[{name!r}]") for name, value in row.items() if value is not None}
 
 
 def _name(name: object, where: str) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(
-            f"{where} has a column {name!r}.",
+            f"{where} has a column {shown(name)}.",
             hint="Names of columns are words: a letter first, then letters, digits and _.",
         )
     if name.lower() in OWN_COLUMNS:
@@ -64,13 +64,39 @@ def _name(name: object, where: str) -> str:
 
 
 def _plain(value: object, where: str) -> object:
-    if isinstance(value, np.generic):
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        value = _numpy_time(value)
+    elif isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
         return check_text(value, where)
     if isinstance(value, datetime):
-        return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+        return _in_utc(value, where)
     return value
+
+
+def _numpy_time(value: np.datetime64 | np.timedelta64) -> object:
+    """A time of numpy as Python has it; one that Python does not have is left as it is, and refused as metadata.
+
+    Of days, months and years it is a date, and of anything finer a time, to the microsecond.
+    """
+    if np.isnat(value) or isinstance(value, np.timedelta64):
+        return value
+    is_date = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
+    plain = value.astype("datetime64[D]" if is_date else "datetime64[us]").item()
+    return plain if isinstance(plain, date) else value  # beyond the year 9999 it is a number
+
+
+def _in_utc(value: datetime, where: str) -> datetime:
+    """A plain time in UTC, also of a class such as pandas' Timestamp; without a zone it is taken to be in UTC."""
+    try:
+        parts = value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond
+        plain = datetime(*parts, tzinfo=value.tzinfo, fold=value.fold)
+        return plain.replace(tzinfo=timezone.utc) if value.tzinfo is None else plain.astimezone(timezone.utc)
+    except Exception as error:  # OverflowError near the years 1 and 9999, TypeError of NaT, anything of a zone
+        raise InputError(
+            f"{where} is {shown(value)}, which is not a time in UTC: {error}.", hint="Leave it out, or correct it."
+        ) from error
 
 
 def column_kinds(rows: Sequence[Mapping[str, object]], known: Mapping[str, str]) -> dict[str, str]:
@@ -89,7 +115,20 @@ def column_kinds(rows: Sequence[Mapping[str, object]], known: Mapping[str, str])
             if spelled.setdefault(name.lower(), name) != name:
                 raise InputError(f"{where}: there is a column {spelled[name.lower()]!r} already.", hint="Spell it so.")
             found[name] = _joined(found.get(name), kind_of(value, where), where, name not in known, value)
+    _check_floats(rows, {name for name, kind in found.items() if kind == "float"})
     return {name: kind for name, kind in found.items() if name not in known}
+
+
+def _check_floats(rows: Sequence[Mapping[str, object]], columns: set[str]) -> None:
+    """Refuse whole numbers that a column of float would change."""
+    for place, row in enumerate(rows if columns else ()):
+        for name in columns & row.keys():
+            value = row[name]
+            if isinstance(value, int) and int(float(value)) != value:
+                raise InputError(
+                    f"metadata[{place}][{name!r}] is {value}, which a float cannot hold exactly.",
+                    hint="The column holds float; use another one.",
+                )
 
 
 def _joined(column: str | None, kind: str, where: str, is_new: bool, value: object) -> str:
@@ -99,7 +138,7 @@ def _joined(column: str | None, kind: str, where: str, is_new: bool, value: obje
     if (column, kind) == ("float", "int") or (is_new and (column, kind) == ("int", "float")):
         return "float"
     raise InputError(
-        f"{where} is {value!r:.60}, of kind {kind}, but the column holds {column}.",
+        f"{where} is {shown(value)}, of kind {kind}, but the column holds {column}.",
         hint="The first value decides what a column holds; convert this one, or use another column.",
     )
 
@@ -113,10 +152,12 @@ def kind_of(value: object, where: str) -> str:
     for kind, (python, _) in KINDS.items():
         if isinstance(value, python):
             if kind == "int" and not -INT_LIMIT <= value < INT_LIMIT:  # type: ignore[operator]
-                raise InputError(f"{where} is {value}, which does not fit into 64 bits.", hint="Store it as a text.")
+                raise InputError(
+                    f"{where} is {shown(value)}, which does not fit into 64 bits.", hint="Store it as a text."
+                )
             return kind
     raise InputError(
-        f"{where} is {value!r:.60}, of type {type(value).__name__}.", hint=f"Metadata can be: {', '.join(KINDS)}."
+        f"{where} is {shown(value)}, of type {type(value).__name__}.", hint=f"Metadata can be: {', '.join(KINDS)}."
     )
 
 

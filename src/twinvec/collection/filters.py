@@ -9,9 +9,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, UnknownNameError, shown
 
-__all__ = ["check_filter", "one_of"]
+__all__ = ["check_filter", "names_in", "one_of"]
 
 TOKENS = re.compile(
     r"""(?P<text>'(?:[^']|'')*')
@@ -36,12 +36,21 @@ def check_filter(where: str, columns: Collection[str]) -> str:
     'year'
     """
     if not isinstance(where, str) or not where.strip():
-        raise InputError(f"The filter is {where!r}.", hint="Write a condition, such as: year >= 1990.")
+        raise InputError(f"The filter is {shown(where)}.", hint="Write a condition, such as: year >= 1990.")
     known = {column.lower() for column in columns}
     for name in _names(where):
         if name.lower() not in known:
             raise UnknownNameError("column", name, columns, note="Texts stand in single quotes.")
     return where
+
+
+def names_in(where: str) -> set[str]:
+    """The columns that a checked condition names, in small letters.
+
+    >>> sorted(names_in("Year >= 1990 and lower(`genre`) = 'jazz'"))
+    ['genre', 'year']
+    """
+    return {name.lower() for name in _names(where)}
 
 
 def _names(where: str) -> Iterator[str]:

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 
 from twinvec.errors import CollectionError, TwinvecError
 
-__all__ = ["UNREACHED", "lance_errors", "reason_of"]
+__all__ = ["UNREACHED", "is_lances", "lance_errors", "reason_of"]
 
 SOURCE_PLACE = re.compile(r",\s+\S+\.rs:\d+:\d+")
-PREFIX = re.compile(r"^(?:lance error: |LanceError\(\w+\): |Invalid input, |External error: |.*Invalid user input: )+")
+PREFIX = re.compile(
+    r"^(?:lance error: |LanceError\(\w+\): |Invalid input, |External error: |.*Invalid user input: |"
+    r"Query Execution error: |Error applying filter expression to batch: |Arrow error: |Cast error: |Compute error: )+"
+)
 LONGEST_REASON = 300  # of an object store it may hold whole answers of a server
 UNREACHED = "Check the address, the network, and the options and rights of the store."
 # what the reason says -> what to do about it; the first that is found
@@ -21,6 +24,7 @@ HINTS = {
     r"Generic (?:S3|GCS|MicrosoftAzure|HTTP)": UNREACHED,
     r"os error (?:1|13|30)\b|denied|read-only": "Check the rights to the folder.",
 }
+PANICS = ("RustPanic", "PanicException")  # what its Rust code raises on some damaged files; private classes
 DAMAGED = "A file of the collection is missing or damaged; bring it back from a copy."
 
 
@@ -35,6 +39,16 @@ def reason_of(error: BaseException) -> str:
     return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]} ..."
 
 
+def is_lances(error: BaseException) -> bool:
+    """Whether an error is one that Lance raises, and not ours or Python's.
+
+    >>> is_lances(RuntimeError("lance error: ...")), is_lances(KeyboardInterrupt())
+    (True, False)
+    """
+    is_known = isinstance(error, (RuntimeError, OSError, ValueError)) or type(error).__name__ in PANICS
+    return is_known and not isinstance(error, TwinvecError)
+
+
 @contextmanager
 def lance_errors(doing: str, *, hint: str | None = None) -> Iterator[None]:
     """Turn whatever Lance raises while ``doing`` something (such as "read /data/notes") into a CollectionError.
@@ -43,9 +57,9 @@ def lance_errors(doing: str, *, hint: str | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except TwinvecError:
-        raise
-    except (RuntimeError, OSError, ValueError) as error:
+    except BaseException as error:
+        if not is_lances(error):
+            raise
         reason = reason_of(error)
         fitting = (what for pattern, what in HINTS.items() if re.search(pattern, reason, re.IGNORECASE))
         raise CollectionError(f"Cannot {doing}: {reason}.", hint=hint or next(fitting, DAMAGED)) from error

@@ -26,7 +26,7 @@ def writer_lock(folder: Path, *, patience_s: float | None = None) -> Iterator[No
     """Be the only writer of a folder; waits for another one, and gives up after ``patience_s``."""
     deadline = time.monotonic() + (PATIENCE_S if patience_s is None else patience_s)
     try:
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     except OSError as error:
         raise CollectionError(
             f"{folder} cannot be written: {error.strerror}.", hint="Check that it is there, and the rights to it."

@@ -10,11 +10,10 @@ import logging
 import numpy as np
 
 from twinvec.collection.indexes import can_index, has_index, make_text_index, make_value_indexes, make_vector_index
-from twinvec.collection.lance_errors import reason_of
+from twinvec.collection.lance_errors import is_lances, reason_of
 from twinvec.collection.lance_types import LanceTable
 from twinvec.collection.schema import Header
 from twinvec.collection.searching import dense_hits
-from twinvec.errors import TwinvecError
 
 __all__ = ["FLAT_ROWS", "is_worn", "maintain", "measure_recall", "rebuild"]
 
@@ -39,8 +38,8 @@ def maintain(table: LanceTable, header: Header) -> None:
         n_unindexed = table.index_stats("text_idx").num_unindexed_rows
         if is_worn(n_rows, n_unindexed, table.stats()["fragment_stats"]["num_fragments"]):
             table.optimize()
-    except (RuntimeError, OSError, ValueError) as error:
-        if isinstance(error, TwinvecError):
+    except BaseException as error:
+        if not is_lances(error):
             raise
         logger.warning("The texts are written, but the indexes could not be brought up to date: %s.", reason_of(error))
 

@@ -27,7 +27,7 @@ FOLDER = "re-embedding"
 KIND = FolderKind(
     "twinvec-re-embedding-1",
     "a re-embedding",
-    names=re.compile(r"[^/]{1,32}/(?:|[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.partial)"),
+    names=re.compile(r"[^/]{1,32}/(?:|[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.vectors\.partial-[0-9a-f]+)"),
 )
 BATCH_ROWS = 4096
 

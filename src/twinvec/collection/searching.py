@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -11,23 +12,34 @@ import numpy as np
 from twinvec.collection.columns import kinds_of_schema, listed
 from twinvec.collection.embedder import ModelRecord
 from twinvec.collection.entries import Hit, columns_to_read, metadata_of
-from twinvec.collection.filters import check_filter
+from twinvec.collection.filters import check_filter, names_in
 from twinvec.collection.fusion import reciprocal_rank_fusion
 from twinvec.collection.indexes import n_probes
 from twinvec.collection.lance_errors import lance_errors, reason_of
 from twinvec.collection.lance_types import LanceQuery, LanceTable
 from twinvec.collection.schema import pyarrow
-from twinvec.errors import InputError
+from twinvec.errors import InputError, TwinvecError, shown
 from twinvec.extras import require
 from twinvec.types import Vectors
 
-__all__ = ["MODES", "Mode", "Scorer", "dense_hits", "fused_hits", "reranked_hits", "text_hits", "usable_filter"]
+__all__ = [
+    "MODES",
+    "Mode",
+    "Scorer",
+    "dense_hits",
+    "filter_errors",
+    "fused_hits",
+    "reranked_hits",
+    "text_hits",
+    "usable_filter",
+]
 
 Mode = Literal["dense", "text", "hybrid"]
 MODES: tuple[str, ...] = get_args(Mode)
 # of a query and n texts: n scores, higher is better
 Scorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
 
+SCORES_WANTED = "It must return one number per text, higher is better."
 SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our score
     "cosine": lambda distance: 1 - distance,
     "dot": lambda distance: 1 - distance,
@@ -51,6 +63,38 @@ def usable_filter(table: LanceTable, where: str | None) -> str | None:
     return where
 
 
+@contextmanager
+def filter_errors(table: LanceTable, where: str | None) -> Iterator[None]:
+    """Say of what Lance raises that the filter is to blame, if it is: a division by zero in some row is one.
+
+    It is if the filter fails by itself, and its columns can be read without it.
+    """
+    try:
+        yield
+    except (RuntimeError, OSError, ValueError) as error:
+        if where is None or isinstance(error, TwinvecError) or not _fails(table, where):
+            raise
+        raise InputError(
+            f"The filter {where!r} cannot be worked out for some texts: {reason_of(error)}.",
+            hint="Give no value there instead, as with x / nullif(y, 0) or try_cast(x as int).",
+        ) from error
+
+
+def _fails(table: LanceTable, where: str) -> bool:
+    """Whether a filter fails on columns that can be read."""
+    try:
+        table.count_rows(where)
+    except (RuntimeError, OSError, ValueError):
+        columns = [name for name in columns_to_read(table) if name.lower() in names_in(where)]
+        try:
+            for _ in table.search().select(columns or ["id"]).to_batches():
+                pass
+        except (RuntimeError, OSError, ValueError):
+            return False
+        return True
+    return False
+
+
 def dense_hits(
     table: LanceTable,
     vector: Vectors,
@@ -69,7 +113,8 @@ def dense_hits(
         query = table.search(np.asarray(vector, dtype=np.float32), vector_column_name="vector")
         query = query.distance_type(model.metric)
         query = query.bypass_vector_index() if is_exact else query.nprobes(n_probes(n_rows))
-        rows = _best(query, table, min(k, n_rows), "_distance", where)
+        with filter_errors(table, where):
+            rows = _best(query, table, min(k, n_rows), "_distance", where)
     return _hits(rows, [SCORES[model.similarity](row["_distance"]) for row in rows])
 
 
@@ -78,7 +123,8 @@ def text_hits(table: LanceTable, query: str, k: int, *, where: str | None = None
     match = require("lancedb.query", extra="search", feature="A collection").MatchQuery(query, "text")
     with lance_errors("search the collection"):
         found = table.search(match, query_type="fts")
-        rows = _best(found, table, min(k, table.count_rows()), "_score", where)
+        with filter_errors(table, where):
+            rows = _best(found, table, min(k, table.count_rows()), "_score", where)
     return _hits(rows, [row["_score"] for row in rows])
 
 
@@ -109,11 +155,15 @@ def reranked_hits(hits: Sequence[Hit], query: str, scorer: Scorer) -> list[Hit]:
     """The same hits in the order of a scorer of (query, text) pairs, with its scores."""
     if not hits:
         return []
-    scores = [float(score) for score in scorer(query, [hit.text for hit in hits])]
+    given = scorer(query, [hit.text for hit in hits])
+    try:
+        scores = [float(score) for score in given]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"The scorer gave {shown(given)}: {error}.", hint=SCORES_WANTED) from error
     if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
         raise InputError(
             f"The scorer gave {len(scores)} scores for {len(hits)} texts, or some that are no numbers.",
-            hint="It must return one number per text, higher is better.",
+            hint=SCORES_WANTED,
         )
     scored = [Hit(hit.id, hit.text, score, hit.metadata) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)

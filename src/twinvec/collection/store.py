@@ -44,7 +44,7 @@ class Store:
         if version is not None:
             try:
                 table.checkout(version)
-            except ValueError as error:
+            except (ValueError, RuntimeError) as error:
                 raise InputError(
                     f"{self.location.uri} has no version {version}.", hint="Collection.versions lists them."
                 ) from error
@@ -77,7 +77,10 @@ class Store:
 def is_collection(location: Location) -> bool:
     """Whether there is a table of texts, in whatever state."""
     if location.folder is not None:
-        return (location.folder / f"{TABLE}.lance").is_dir()
+        try:
+            return (location.folder / f"{TABLE}.lance").is_dir()
+        except OSError as error:  # such as a name that is too long
+            raise InputError(f"{location.folder} cannot be looked at: {error.strerror or error}.") from error
     with lance_errors(f"reach {location.uri}", hint=UNREACHED):
         return TABLE in _connect(location).list_tables().tables
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -55,17 +55,26 @@ def plan_rows(table: LanceTable, rows: Rows) -> Plan:
     known = kinds_of_schema(table.schema, pyarrow())
     columns = column_kinds(rows.metadata, known)
     stored = {
-        row["id"]: (row["text_hash"], metadata_of(row))
+        row["id"]: (row["text_hash"], _comparable(metadata_of(row)))
         for batch in rows_with(table, "id", rows.ids, ["text_hash", *known])
         for row in batch.to_pylist()
     }
     added = [place for place, name in enumerate(rows.ids) if name not in stored]
     replaced = [
         place
-        for place, (name, *content) in enumerate(zip(rows.ids, rows.keys, rows.metadata, strict=True))
-        if name in stored and stored[name] != tuple(content)
+        for place, (name, key, values) in enumerate(zip(rows.ids, rows.keys, rows.metadata, strict=True))
+        if name in stored and stored[name] != (key, _comparable(values))
     ]
     return Plan(table.version, added, replaced, columns)
+
+
+def _comparable(values: Mapping[str, object]) -> dict[str, object]:
+    """Metadata in which a NaN equals a NaN; by itself it equals nothing, and would count as changed every time.
+
+    >>> _comparable({"a": float("nan")}) == _comparable({"a": float("nan")})
+    True
+    """
+    return {name: None if value != value else value for name, value in values.items()}
 
 
 def check_absent(rows: Rows, plan: Plan, place: str) -> None:
@@ -150,7 +159,10 @@ def _arrow_rows(schema: ArrowSchema, rows: Rows, places: Sequence[int], pool: Ve
         "vector": arrow.FixedSizeListArray.from_arrays(vectors, schema.field("vector").type.list_size),
     }
     for name in schema.names[len(columns) :]:
-        columns[name] = [rows.metadata[place].get(name) for place in places]
+        values = [rows.metadata[place].get(name) for place in places]
+        if schema.field(name).type == arrow.float64():  # Arrow takes whole numbers up to 2 ** 53 only
+            values = [float(value) if isinstance(value, int) else value for value in values]
+        columns[name] = values
     return arrow.table(columns, schema=schema)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from twinvec.errors import InputError
 from twinvec.evaluate.subjects.subject import Subject, checked_vectors
+from twinvec.files import whole_file
 from twinvec.progress import Progress
 from twinvec.types import Vectors
 from twinvec.vector_store import VectorStore, text_key
@@ -70,7 +71,8 @@ def _store_folder(subject: Subject, folder: Path) -> Path:
         if not about.is_file():
             store.mkdir(parents=True, exist_ok=True)
             told = json.dumps({"name": subject.name, "identity": identity}, indent=2)
-            about.write_text(f"{told}\n", encoding="utf-8")
+            with whole_file(about) as file:
+                file.write(f"{told}\n".encode())
     except OSError as error:
         raise InputError(
             f"The cache folder {folder} cannot be written: {error.strerror or error}.",

@@ -71,7 +71,9 @@ def read_evaluation(file: Path) -> Evaluation:
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"There is no file {file}.", hint="Make it with: twinvec evaluate --json FILE.") from error
-    except ValueError as error:
+    except OSError as error:
+        raise InputError(f"Cannot read {file}: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not JSON: {error}.") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else None

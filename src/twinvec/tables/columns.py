@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from twinvec.errors import InputError, RowError, UnknownNameError
+from twinvec.errors import InputError, RowError, UnknownNameError, shown
 
 __all__ = ["USUAL_COLUMNS", "check_columns", "choose_column", "text_of"]
 
@@ -53,7 +53,7 @@ def text_of(value: object, column: str, *, where: str) -> str:
     """
     if isinstance(value, str):
         return value
-    shown = "null" if value is None else f"a {type(value).__name__} ({value!r:.40})"
+    told = "null" if value is None else f"a {type(value).__name__} ({shown(value, 40)})"
     raise RowError(
-        f"{where}: {column!r} is {shown}, not a text.", fault="no text", hint="Remove the row or write a string."
+        f"{where}: {column!r} is {told}, not a text.", fault="no text", hint="Remove the row or write a string."
     )

@@ -6,12 +6,14 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, TextIO
 
-from twinvec.errors import InputError
+from twinvec.errors import InputError, shown
 from twinvec.extras import require
 from twinvec.tables.formats import STDIN, rows_format
 from twinvec.tables.target import check_target, new_file
@@ -22,6 +24,10 @@ Rows = Iterable[Sequence[object]]
 
 ROW_GROUP = 65_536  # rows of parquet that are read at a time
 STDOUT = STDIN  # both are called '-'
+# what a spreadsheet takes for the start of a formula (also in their wide forms), unless the cell is a number
+FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)  # what encoders raise for values they do not know
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def check_rows_target(
@@ -42,15 +48,25 @@ def check_rows_target(
 
 
 def write_rows(
-    rows: Rows, columns: Sequence[str], target: str | Path, *, format: str | None = None, replace: bool = False
+    rows: Rows,
+    columns: Sequence[str],
+    target: str | Path,
+    *,
+    format: str | None = None,
+    replace: bool = False,
+    csv_safe: bool = False,
 ) -> int:
     """Write rows, each the values of ``columns``, and return their number.
 
     The format is that of the ending, unless it is named; ``-`` is standard output. Text formats are gzipped where
-    the name ends in ``.gz``. A file appears only when it is complete.
+    the name ends in ``.gz``. A file appears only when it is complete. With ``csv_safe``, a cell of csv or tsv that a
+    spreadsheet would run as a formula gets a quote (') before it.
     """
     check_rows_target(target, columns, format=format, replace=replace)
-    write = WRITERS[rows_format(str(target), format)]
+    chosen = rows_format(str(target), format)
+    write = WRITERS[chosen]
+    if csv_safe and chosen in ("csv", "tsv"):
+        rows, columns = (list(map(safe_cell, row)) for row in rows), [str(safe_cell(name)) for name in columns]
     if str(target) == STDOUT:
         count = write(rows, columns, sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -64,27 +80,59 @@ def write_rows(
             return write(rows, columns, packed)  # type: ignore[arg-type] # it has all that is used
 
 
+def safe_cell(value: object) -> object:
+    """A value that no spreadsheet takes for a formula; numbers stay as they are.
+
+    >>> safe_cell("=cmd()"), safe_cell("-1+1"), safe_cell("-1.5"), safe_cell(-1.5), safe_cell("a=b")
+    ("'=cmd()", "'-1+1", '-1.5', -1.5, 'a=b')
+    """
+    if isinstance(value, str) and FORMULA.match(value) and not NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
 def is_gzip(target: str | Path) -> bool:
     """Whether the name asks for gzip."""
     return str(target).lower().endswith(".gz")
 
 
 def _write_lines(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
+    return _write_each(rows, columns, file, lambda row: _without(row[0], columns[0], "\n"))
+
+
+def _write_each(rows: Rows, columns: Sequence[str], file: IO[bytes], line: Callable[[Sequence[object]], str]) -> int:
+    """Write what ``line`` makes of every row, and return their number."""
     count = 0
-    for (text,) in rows:
-        file.write(f"{_without(text, columns[0], chr(10))}\n".encode())
+    for row in rows:
+        try:
+            file.write((line(row) + "\n").encode())
+        except UNWRITABLE as error:
+            raise _refused(error, columns, row) from error
         count += 1
     return count
+
+
+class _LineFeeds:
+    """A file for csv, which quotes the characters of its line ends only: it is told of both, and one is written."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, row: str) -> int:
+        """Write a row as csv ends it."""
+        return self._file.write(row[: -len("\r\n")] + "\n")
 
 
 def _write_csv(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     try:
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        count = 0
-        for row in rows:
-            writer.writerow(["" if value is None else value for value in row])
+        writer = csv.writer(_LineFeeds(text), lineterminator="\r\n")
+        count = -1
+        for row in chain([columns], rows):
+            try:
+                writer.writerow(["" if value is None else value for value in row])
+            except UNWRITABLE as error:
+                raise _refused(error, columns, row) from error
             count += 1
         return count
     finally:
@@ -92,14 +140,12 @@ def _write_csv(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
 
 
 def _write_tsv(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
-    file.write(("\t".join(columns) + "\n").encode())
-    count = 0
-    for row in rows:
-        shown = ["" if value is None else str(value) for value in row]
-        values = [_without(value, name, "\t\n") for value, name in zip(shown, columns, strict=True)]
-        file.write(("\t".join(values) + "\n").encode())
-        count += 1
-    return count
+    def line(row: Sequence[object]) -> str:
+        values = ("" if value is None else value for value in row)
+        return "\t".join(_without(value, name, "\t\n\r") for value, name in zip(values, columns, strict=True))
+
+    _write_each([columns], columns, file, line)
+    return _write_each(rows, columns, file, line)
 
 
 def _without(value: object, column: str, marks: str) -> str:
@@ -114,12 +160,20 @@ def _without(value: object, column: str, marks: str) -> str:
     return text
 
 
+def _refused(error: Exception, columns: Sequence[str], row: Sequence[object]) -> InputError:
+    """What to raise for a row with a value that the format cannot hold."""
+    if isinstance(error, InputError):
+        return error
+    return InputError(
+        f"A row cannot be written ({', '.join(map(str, columns))}: {shown(list(row), 80)}): {error}.",
+        hint="Take the value out, or write another format.",
+    )
+
+
 def _write_jsonl(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
-    count = 0
-    for row in rows:
-        file.write((json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n").encode())
-        count += 1
-    return count
+    return _write_each(
+        rows, columns, file, lambda row: json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False)
+    )
 
 
 def _write_parquet(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
@@ -130,7 +184,7 @@ def _write_parquet(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
     for place, name in enumerate(columns):
         try:
             arrays.append(arrow.array([row[place] for row in held]))
-        except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+        except (arrow.ArrowException, *UNWRITABLE) as error:
             raise InputError(f"The values of {name!r} have no type in common: {error}", hint="Write jsonl.") from error
     parquet.write_table(arrow.table(arrays, names=list(columns)), file, row_group_size=ROW_GROUP)
     return len(held)

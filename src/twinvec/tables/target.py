@@ -1,15 +1,14 @@
-"""A file that is whole or not there: written under another name, synced, then renamed."""
+"""A file that the user has named: whole or not there, and never in place of another that was not to be replaced."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from twinvec.errors import InputError
-from twinvec.files import check_path, sync_folder
+from twinvec.files import check_path, whole_file
 
 __all__ = ["check_target", "new_file"]
 
@@ -29,15 +28,9 @@ def check_target(target: Path, *, replace: bool = False) -> None:
 def new_file(target: Path, *, replace: bool = False) -> Iterator[IO[bytes]]:
     """A file to fill that takes the name ``target`` only when the block ends without an error."""
     check_target(target, replace=replace)
-    partial = target.with_name(f".{target.name}.partial-{os.getpid()}")
     try:
-        with partial.open("w+b") as file:
+        with whole_file(target) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-        sync_folder(target.parent)
+            check_target(target, replace=replace)  # another process may have been quicker
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        partial.unlink(missing_ok=True)

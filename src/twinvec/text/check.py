@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from twinvec.errors import InputError
+from twinvec.errors import InputError, shown
 
 __all__ = ["check_text", "check_texts"]
 
@@ -17,7 +17,7 @@ def check_text(text: object, where: str) -> str:
     """
     if not isinstance(text, str):
         hint = "Decode bytes first: data.decode('utf-8')." if isinstance(text, bytes) else "Every text must be a str."
-        raise InputError(f"{where} is {text!r:.60}, of type {type(text).__name__}, not a text.", hint=hint)
+        raise InputError(f"{where} is {shown(text)}, of type {type(text).__name__}, not a text.", hint=hint)
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -26,8 +26,11 @@ SECTIONS = ("model", "training", "data", "dev", "test")
 DEV_KIND = "scored_pairs"
 
 
-def read_recipe(path: Path) -> Recipe:
-    """Read a recipe. Paths of files and folders in it are taken from where the recipe lies."""
+def read_recipe(path: Path, *, trust_pickle: bool = False) -> Recipe:
+    """Read a recipe. Paths of files and folders in it are taken from where the recipe lies.
+
+    A recipe may be somebody else's: that a pickle may be read is for the caller to say, with ``trust_pickle``.
+    """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -35,9 +38,15 @@ def read_recipe(path: Path) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not valid TOML: {error}.") from error
     try:
-        return parse_recipe(content, path.parent)
+        recipe = parse_recipe(content, path.parent)
     except TypeError as error:  # a value of the wrong kind, such as a text for a number
         raise InputError(f"{path} holds a value of the wrong kind: {error}.") from error
+    if recipe.model.trust_pickle and not trust_pickle:
+        raise InputError(
+            f"The recipe {path} asks for weights stored as a pickle to be read, which can run code.",
+            hint="If you trust the model it starts from, say so: --trust-pickle, or trust_pickle=True in Python.",
+        )
+    return replace(recipe, model=replace(recipe.model, trust_pickle=trust_pickle))
 
 
 def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:

@@ -78,7 +78,7 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Make the folder, and keep other runs out of it; the system lifts the lock when the process ends."""
         mark(self.path, KIND)
-        with (self.path / LOCK).open("wb") as file:
+        with (self.path / LOCK).open("ab") as file:
             if not try_lock(file.fileno()):
                 raise InputError(f"Another process is training in {self.path}.", hint="Wait for it, or stop it.")
             yield

@@ -55,7 +55,8 @@ def install(
         ) from error
     for file in files:
         file.unlink()
-    note.write_text("".join(f"{target.relative_to(folder)}\n" for _, target in tables))
+    with new_file(note, replace=True) as noted:
+        noted.write("".join(f"{target.relative_to(folder)}\n" for _, target in tables).encode())
     return written
 
 
