@@ -12,7 +12,7 @@ CERTIFICATE = Path(__file__).parent / "localhost.pem"  # clients trust it with S
 
 
 @contextmanager
-def serving(answer, *, secure=False):
+def serving(answer, *, secure=False, port=0):
     """Run a server; ``answer(handler, body)`` replies to each request. Gives its address."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -27,7 +27,7 @@ def serving(answer, *, secure=False):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     if secure:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
