@@ -1,4 +1,4 @@
-"""Public data sets come from servers that cannot be trusted: what is not checked is refused, and nothing is half done."""
+"""Servers of public data cannot be trusted: what is not checked is refused, and nothing is half done."""
 
 import errno
 import hashlib
