@@ -65,10 +65,8 @@ class CommandSubject:
         widths = {len(row) for row in rows}
         if len(widths) > 1:
             raise InputError(f"The command {self.name!r} gave vectors of different widths: {sorted(widths)}.")
-        source = f"The command {self.name!r}"
-        vectors = checked_vectors(
-            np.array(rows, dtype=np.float64).reshape(len(rows), -1), len(texts), width=self.width, source=source
-        )
+        found = np.array(rows, dtype=np.float64).reshape(len(rows), max(widths, default=0))
+        vectors = checked_vectors(found, len(texts), width=self.width, source=f"The command {self.name!r}")
         self.width = int(vectors.shape[1])
         return vectors
 
