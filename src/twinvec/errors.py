@@ -71,9 +71,11 @@ class UnknownNameError(TwinvecError, LookupError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str], *, note: str = "") -> None:
         choices = sorted(known)
-        close = get_close_matches(str(name), choices, n=1)
+        close = get_close_matches(str(name)[:200], choices, n=1)
         guess = f"Did you mean {close[0]!r}? " if close else ""
-        super().__init__(f"Unknown {kind} {name!r}.", hint=f"{guess}Choose from: {', '.join(choices)}. {note}".rstrip())
+        super().__init__(
+            f"Unknown {kind} {name!r:.200}.", hint=f"{guess}Choose from: {', '.join(choices)}. {note}".rstrip()
+        )
 
 
 class ModelFolderError(TwinvecError, ValueError):

@@ -36,7 +36,8 @@ def answered_vectors(body: bytes, n_texts: int, *, request: str) -> Array:
     if len(widths) > 1:
         raise InputError(f"{request}: the vectors have different widths: {', '.join(map(str, widths))}.")
     vectors = np.empty((n_texts, widths[0] if widths else 0), dtype=np.float64)
-    vectors[places] = rows
+    with np.errstate(invalid="ignore"):  # of a NaN that signals; NaN is refused later
+        vectors[places] = rows
     return vectors
 
 

@@ -55,7 +55,9 @@ def checked_vectors(found: Array, n_texts: int, *, width: int | None, source: st
             f"{source} gave vectors of width {found.shape[1]}, but before of width {width}.",
             hint="All vectors of a model must be equally wide.",
         )
-    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is refused below
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what is too large for float32 becomes infinite, and is refused below
         vectors = np.ascontiguousarray(found, dtype=np.float32)
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
