@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from mutations import DEEP, mutated_json
+from mutated_content import DEEP, mutated_json
 from servers import reply, serving
 from test_report import evaluation
 from twinvec.cli import main

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mutations import DEEP, damaged, mutated
+from mutated_content import DEEP, damaged, mutated
 from twinvec.errors import InputError, TwinvecError
 
 pytest.importorskip("torch")

@@ -29,17 +29,32 @@ def find_model(
     text = str(name)
     if not text:
         raise ModelNotFoundError("The name of the model is empty.", hint="Give a folder or a name.")
-    path = Path(name).expanduser()
-    if os.path.isdir(path):  # unlike Path.is_dir, False for a name that is too long for a folder
+    path = _path(name)
+    if path.is_dir():
         return path
     if shipped := shipped_folder(text):
         return shipped
-    if os.path.exists(path) or "\0" in text or path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
-        raise ModelNotFoundError(f"There is no model folder at {text!r:.200}.", hint="Check the path.")
+    if path.exists() or path.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1:
+        raise ModelNotFoundError(f"There is no model folder at {text!r}.", hint="Check the path.")
     repository = text if "/" in text else f"{DEFAULT_OWNER}/{text}"
     return _cached(repository, revision) or _fetched(
         repository, revision, PICKLES if trust_pickle else (), offline=offline
     )
+
+
+def _path(name: str | os.PathLike[str]) -> Path:
+    """The name as a path; one that no system can have is no model's either."""
+    try:
+        path = Path(name).expanduser()
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, no rights, a user that is not there
+        raise ModelNotFoundError(
+            f"There is no model folder at {str(name)[:200]!r}: {getattr(error, 'strerror', None) or error}.",
+            hint="Check the path.",
+        ) from error
+    return path
 
 
 def _cached(repository: str, revision: str | None) -> Path | None:
@@ -79,9 +94,7 @@ def _fetched(repository: str, revision: str | None, also: tuple[str, ...], *, of
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    problem = (
-        f"No whole model {repository!r:.200} on this machine: neither a folder of that name nor in the hub's cache"
-    )
+    problem = f"No whole model {repository!r} on this machine: neither a folder of that name nor in the hub's cache"
     if offline or constants.HF_HUB_OFFLINE:
         raise ModelNotFoundError(
             f"{problem}, and offline use was asked for.",
