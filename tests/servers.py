@@ -1,14 +1,18 @@
-"""A local HTTP server whose answers a test chooses."""
+"""Local HTTP and HTTPS servers whose answers a test chooses."""
 
 from __future__ import annotations
 
+import ssl
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+CERTIFICATE = Path(__file__).parent / "localhost.pem"  # clients trust it with SSL_CERT_FILE
 
 
 @contextmanager
-def serving(answer):
+def serving(answer, *, secure=False, port=0):
     """Run a server; ``answer(handler, body)`` replies to each request. Gives its address."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -18,15 +22,21 @@ def serving(answer):
         def do_GET(self):
             answer(self, b"")
 
+        do_CONNECT = do_GET
+
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
+    if secure:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(CERTIFICATE)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'https' if secure else 'http'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROMISES = re.findall(r"`(\w+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text())
 
 
 def test_tables_are_those_of_the_newest_results():
@@ -30,3 +32,15 @@ def test_the_readme_names_only_commands_that_exist():
 
     named = set(re.findall(r"^twinvec (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert named and named <= set(main.commands)
+
+
+@pytest.mark.parametrize(("file", "function"), PROMISES, ids=lambda name: name)
+def test_every_promise_of_the_security_page_names_a_test_that_exists(file, function):
+    tests = ast.parse((ROOT / "tests" / file).read_text())
+    assert function in {node.name for node in tests.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_section_of_the_security_page_that_promises_names_tests():
+    page = (ROOT / "SECURITY.md").read_text()
+    sections = [part for part in page.split("\n## ")[1:] if not part.startswith("How to report")]
+    assert len(PROMISES) > 40 and all("::test_" in part for part in sections)

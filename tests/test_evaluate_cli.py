@@ -1,6 +1,7 @@
 """The commands evaluate, compare and data get, on tiny data in the layout of the data folder."""
 
 import gzip
+import hashlib
 import json
 import sys
 
@@ -223,7 +224,8 @@ def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):
     from twinvec.evaluate.fetching import SOURCES, DataSet, Download
 
     with serving(lambda handler, _: reply(handler, 200, b"fine\t1\n")) as address:
-        downloads = tuple(Download(f"{address}/{i}") for i in range(3))
+        sha256 = hashlib.sha256(b"fine\t1\n").hexdigest()
+        downloads = tuple(Download(f"{address}/{i}", sha256) for i in range(3))
         monkeypatch.setitem(SOURCES, "sst2", DataSet("sst2", "", "research", downloads, SOURCES["sst2"].read))
         result = run("data", "get", "sst2", "--data", tmp_path / "new")
         assert result.exit_code == 0, result.output

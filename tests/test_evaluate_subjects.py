@@ -217,7 +217,7 @@ def test_several_arrays_in_one_file_are_refused(tmp_path):
 
 BAD_COMMANDS = {
     "import sys; sys.exit('no model there')": r"ended with exit code 1. It said: no model there",
-    "print('loading')": "Line 1 of the output .* is no JSON array of numbers: 'loading'",
+    "print('loading')": "Line 1 of the output .* is not a JSON array of numbers: 'loading'",
     "print([1, 2])": "gave 1 vectors for 2 texts",
     "print([1, 2]); print([1])": r"different widths: \[1, 2\]",
     "import time; time.sleep(5)": "did not end within 0.3 s",
@@ -291,7 +291,7 @@ BAD_CHOICES = [
     ({"model": "a", "command": "b"}, "More than one thing to judge: a, b"),
     ({"vectors": "v.npy"}, "--vectors needs --texts"),
     ({"model": "a", "texts": "t"}, "--texts goes with --vectors"),
-    ({"endpoint": "host/v1", "endpoint_model": "m"}, "'host/v1' is no address of a server"),
+    ({"endpoint": "host/v1", "endpoint_model": "m"}, "'host/v1' is not the address of a server"),
     ({"endpoint": "http://host/v1"}, "no model is named"),
 ]
 

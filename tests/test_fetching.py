@@ -4,18 +4,20 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import tarfile
 import zipfile
 
 import pytest
 
-from servers import reply, serving
+from servers import CERTIFICATE, reply, serving
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.evaluate.fetching import SOURCES, DataSet, Download, install, rows
 
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -151,7 +153,7 @@ def test_a_wrong_checksum_leaves_nothing(tmp_path):
 
 
 def test_an_unknown_checksum_is_said(tmp_path, caplog):
-    with serving(serve_all([SICK])) as address:
+    with serving(serve_all([SICK]), secure=True) as address:
         install("sick", tmp_path, sources=source("sick", address, [SICK], checked=False))
     assert "not checked" in caplog.text
 
@@ -233,5 +235,6 @@ def test_the_table_of_sources_is_sound():
     for name, data_set in SOURCES.items():
         assert name == data_set.name and data_set.what and data_set.licence
         for each in data_set.downloads:
-            assert each.address.startswith(("https://", "http://"))
+            assert each.address.startswith("https://")
+            assert not re.search("/(master|main)/", each.address), "name a commit"
             assert each.sha256 is None or len(bytes.fromhex(each.sha256)) == 32

@@ -8,11 +8,14 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from servers import reply, serving
 from tiny import write_tiny_model
 
 COMMIT = "a" * 40
@@ -75,12 +78,27 @@ def hub(tmp_path):
     folder = write_tiny_model(tmp_path / "served")
     (folder / "model.onnx").write_bytes(b"another format")
     handler = type("Served", (Hub,), {"folder": folder, "asked": []})
+    with running(handler) as address:
+        yield handler.asked, environment_of(address, tmp_path)
+
+
+@contextmanager
+def running(handler):
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def environment_of(address, tmp_path):
     environment = {
         **os.environ,
-        "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+        "HF_ENDPOINT": address,
         "HF_HOME": str(tmp_path / "home"),
         "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -88,10 +106,7 @@ def hub(tmp_path):
     }
     for name in ("HF_HUB_CACHE", "HF_HUB_OFFLINE"):
         environment.pop(name, None)
-    yield handler.asked, environment
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    return environment
 
 
 def load(name, environment):
@@ -115,3 +130,32 @@ def test_a_model_that_the_hub_does_not_have_is_said_so_with_what_to_do(hub):
     result = load("owner/missing", environment)
     assert "No whole model 'owner/missing' on this machine" in result.stderr
     assert "Check the spelling and the network" in result.stderr
+
+
+def test_the_token_of_the_hub_does_not_follow_a_redirect_to_another_server(hub, tmp_path):
+    _, environment = hub
+    weights = (tmp_path / "served/model.safetensors").read_bytes()
+    seen = {"hub": [], "elsewhere": []}
+
+    def elsewhere(handler, _):
+        seen["elsewhere"].append(dict(handler.headers))
+        reply(handler, 200, weights)
+
+    class Moved(Hub):
+        folder = tmp_path / "served"
+        asked: ClassVar = []
+
+        def answer_file(self, name):
+            seen["hub"].append(dict(self.headers))
+            if name != "model.safetensors":
+                return super().answer_file(name)
+            tag = hashlib.sha256(weights).hexdigest()
+            moved = {"Location": f"{address}/weights", "X-Repo-Commit": COMMIT, "X-Linked-Etag": f'"{tag}"'}
+            return self.answer(302, b"", {**moved, "X-Linked-Size": str(len(weights))})
+
+    with serving(elsewhere) as address, running(Moved) as moving:
+        done = load("owner/tiny", {**environment, "HF_ENDPOINT": moving, "HF_TOKEN": "hf_secret"})
+    assert "(32,)" in done.stdout, done.stderr
+    assert seen["elsewhere"] and all("hf_secret" not in str(headers) for headers in seen["elsewhere"])
+    assert all("hf_secret" in str(headers) for headers in seen["hub"])
+    assert "hf_secret" not in done.stdout + done.stderr

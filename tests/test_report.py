@@ -185,11 +185,11 @@ BAD_FILES = [
     (("format",), "something 2", "its format is 'something 2'"),
     (("results", 0, "value"), 12.0, "sts12: the value 12.0 is not that of its items"),
     (("results", 0, "n"), 3, "n is 3, but there are 400 items"),
-    (("results", 0, "items", "gold", "data"), "AAAA", "the data of gold are damaged"),
-    (("results", 0, "items", "gold", "dtype"), "object", "type 'object'"),
-    (("results", 0, "items", "predicted"), None, "no predictions"),
+    (("results", 0, "items", "gold", "data"), "AAAA", "gold: the data are damaged"),
+    (("results", 0, "items", "gold", "dtype"), "object", "'dtype' is 'object', not one of float32"),
+    (("results", 0, "items", "predicted"), None, "'predicted' is null, not an object"),
     (("results", 0), {}, "lacks the field 'items'"),
-    (("results",), 3, "cannot be read"),
+    (("results",), 3, "'results' is 3, not a list"),
 ]
 
 

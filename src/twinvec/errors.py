@@ -84,7 +84,7 @@ class UnknownNameError(TwinvecError, LookupError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str], *, note: str = "") -> None:
         choices = sorted(known)
-        close = get_close_matches(shown(name) if not isinstance(name, str) else name, choices, n=1)
+        close = get_close_matches(name[:200] if isinstance(name, str) else shown(name), choices, n=1)
         guess = f"Did you mean {close[0]!r}? " if close else ""
         super().__init__(
             f"Unknown {kind} {shown(name, 200)}.", hint=f"{guess}Choose from: {', '.join(choices)}. {note}".rstrip()

@@ -29,7 +29,8 @@ class CleanErrors(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
-            raise click.ClickException(f"{error.strerror or error}.") from error
+            named = f"{error.filename!s:.200}: " if error.filename is not None else ""
+            raise click.ClickException(f"{named}{error.strerror or error}.") from error
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from twinvec.errors import InputError
-from twinvec.evaluate.outcome import Outcome
+from twinvec.evaluate.json_fields import Fields, parse_json
+from twinvec.evaluate.outcome import Aggregation, Outcome
 from twinvec.evaluate.result import Evaluation, Result, Subset
-from twinvec.evaluate.statistics import value_of
+from twinvec.evaluate.statistics import STATISTICS, value_of
 from twinvec.tables import new_file
 from twinvec.types import Array
 
@@ -23,6 +24,7 @@ __all__ = ["evaluation_as_dict", "read_evaluation", "write_evaluation"]
 
 FORMAT = "twinvec evaluation 1"
 DTYPES = "float32", "float64", "int8", "int16", "int32", "int64"
+MAX_ITEMS = 10**8
 TOLERANCE = 1e-6  # between the number in a file and that of its items
 
 
@@ -66,57 +68,84 @@ def _result_as_dict(result: Result) -> dict[str, Any]:
 
 
 def read_evaluation(file: Path) -> Evaluation:
-    """Read a file strictly: a number that is not that of its items, or a missing field, is an error."""
+    """Read a file strictly: a number that is not that of its items, or a missing or odd field, is an error."""
+    again = "Make it with: twinvec evaluate --json FILE."
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        raw = file.read_bytes()
     except FileNotFoundError as error:
-        raise InputError(f"There is no file {file}.", hint="Make it with: twinvec evaluate --json FILE.") from error
-    except OSError as error:
-        raise InputError(f"Cannot read {file}: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file} is not JSON: {error}.") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else None
+        raise InputError(f"There is no file {file}.", hint=again) from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"{str(file)!r:.200} cannot be read: {reason}.", hint=again) from error
+    content = parse_json(raw, source=str(file))
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != FORMAT:
         raise InputError(
-            f"{file} is no evaluation of this version: its format is {found!r}, not {FORMAT!r}.",
+            f"{file} is not an evaluation of this version: its format is {found!r:.60}, not {FORMAT!r}.",
             hint="Evaluate again with: twinvec evaluate --json FILE.",
         )
-    try:
-        return Evaluation(
-            subject=str(content["subject"]),
-            identity=str(content["identity"]),
-            date=str(content["date"]),
-            results=tuple(_result(each) for each in content["results"]),
-            settings=dict(content["settings"]),
-            versions=dict(content["versions"]),
-        )
-    except KeyError as error:
-        raise InputError(f"{file} lacks the field {error.args[0]!r}.") from error
-    except (TypeError, ValueError, AttributeError, zlib.error) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
-
-
-def _result(content: dict[str, Any]) -> Result:
-    arrays = {name: None if each is None else _unpacked(each, name) for name, each in content["items"].items()}
-    if arrays["predicted"] is None:
-        raise InputError(f"{content['task']}: there are no predictions.")
-    outcome = Outcome(
-        task=content["task"],
-        protocol=content["protocol"],
-        statistic=content["statistic"],
-        predicted=arrays["predicted"],
-        gold=arrays["gold"],
-        groups=arrays["groups"],
-        group_names=tuple(content["group_names"]),
-        aggregation=content["aggregation"],
+    fields = Fields(content, str(file))
+    return Evaluation(
+        subject=fields.get("subject", "a text"),
+        identity=fields.get("identity", "a text"),
+        date=fields.get("date", "a text"),
+        results=tuple(_result(each) for each in fields.parts("results")),
+        settings=fields.get("settings", "an object"),
+        versions=fields.get("versions", "an object"),
     )
-    value = content["value"]
+
+
+def _result(fields: Fields) -> Result:
+    items = fields.part("items")
+    predicted = _unpacked(items.part("predicted"))
+    gold, groups = (
+        None if items.get(name, "an object or null") is None else _unpacked(items.part(name))
+        for name in ("gold", "groups")
+    )
+    try:
+        outcome = Outcome(
+            task=fields.get("task", "a text"),
+            protocol=fields.get("protocol", "a text"),
+            statistic=_one_of(STATISTICS, fields, "statistic"),
+            predicted=predicted,
+            gold=gold,
+            groups=groups,
+            group_names=tuple(fields.each("group_names", "a text")),
+            aggregation=_one_of(get_args(Aggregation), fields, "aggregation"),
+        )
+        value = _value(fields, outcome)
+    except InputError as error:
+        prefix = "" if error.problem.startswith(fields.source) else f"{fields.source}: "
+        raise InputError(f"{prefix}{error.problem}", hint=error.hint) from error
+    low, high = (fields.get(name, "a number or null") for name in ("low", "high"))
+    subsets = tuple(_subset(each) for each in fields.parts("subsets"))
+    return Result(outcome, value, low, high, subsets, fields.get("problem", "a text"))
+
+
+def _value(fields: Fields, outcome: Outcome) -> float | None:
+    value: float | None = fields.get("value", "a number or null")
+    n = fields.get("n", "a whole number")
+    if n != len(outcome):
+        raise InputError(f"{outcome.task}: n is {n}, but there are {len(outcome)} items.")
     if value is not None and not math.isclose(value_of(outcome), value, abs_tol=TOLERANCE):
         raise InputError(f"{outcome.task}: the value {value} is not that of its items, {value_of(outcome)}.")
-    if content["n"] != len(outcome):
-        raise InputError(f"{outcome.task}: n is {content['n']}, but there are {len(outcome)} items.")
-    subsets = tuple(Subset(**subset) for subset in content["subsets"])
-    return Result(outcome, value, content["low"], content["high"], subsets, content["problem"])
+    return value
+
+
+def _subset(fields: Fields) -> Subset:
+    return Subset(
+        name=fields.get("name", "a text"),
+        n=fields.get("n", "a whole number"),
+        value=fields.get("value", "a number or null"),
+        problem=fields.get("problem", "a text"),
+    )
+
+
+def _one_of(known: Iterable[str], fields: Fields, name: str) -> Any:  # noqa: ANN401 - one of the known
+    value = fields.get(name, "a text")
+    if value not in known:
+        raise InputError(f"{fields.source}: {name!r} is {value!r:.60}, not one of {', '.join(known)}.")
+    return value
 
 
 def _packed(values: Array) -> dict[str, Any]:
@@ -140,14 +169,16 @@ def _holds(name: str, number: int) -> bool:
     return limits.min <= number <= limits.max
 
 
-def _unpacked(content: dict[str, Any], name: str) -> Array:
-    if content["dtype"] not in DTYPES:
-        raise InputError(f"{name} has the type {content['dtype']!r}, not one of {', '.join(DTYPES)}.")
+def _unpacked(fields: Fields) -> Array:
+    dtype, n = _one_of(DTYPES, fields, "dtype"), fields.get("n", "a whole number")
+    if not 0 <= n <= MAX_ITEMS:
+        raise InputError(f"{fields.source}: 'n' is {n}, not a number of items.")
+    size = n * np.dtype(dtype).itemsize
     try:
-        raw = zlib.decompress(base64.b64decode(content["data"], validate=True))
-    except (binascii.Error, zlib.error) as error:
-        raise InputError(f"the data of {name} are damaged: {error}.") from error
-    values = np.frombuffer(raw, dtype=np.dtype(content["dtype"]).newbyteorder("<"))
-    if len(values) != content["n"]:
-        raise InputError(f"{name} has {len(values)} values, not {content['n']}.")
-    return values.astype(content["dtype"])
+        packed = base64.b64decode(fields.get("data", "a text"), validate=True)
+        raw = zlib.decompressobj().decompress(packed, size + 1)  # no more than that, whatever the file would become
+    except (ValueError, zlib.error) as error:
+        raise InputError(f"{fields.source}: the data are damaged: {error}.") from error
+    if len(raw) != size:
+        raise InputError(f"{fields.source} does not have the {n} values that it should.")
+    return np.frombuffer(raw, dtype=np.dtype(dtype).newbyteorder("<")).astype(dtype)

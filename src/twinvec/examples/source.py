@@ -10,6 +10,7 @@ from pathlib import Path
 
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.examples.roles import Kind, find_kind
+from twinvec.tables.formats import READ_FORMATS
 
 __all__ = ["DataSource"]
 
@@ -36,6 +37,8 @@ class DataSource:
 
     def __post_init__(self) -> None:
         kind = find_kind(self.kind)
+        if self.format is not None and self.format not in tuple(READ_FORMATS):
+            raise UnknownNameError("format", self.format, READ_FORMATS)
         # Lists come from TOML and JSON; kept as tuples, they stay as they were checked.
         object.__setattr__(self, "columns", {role: _column(role, names) for role, names in self.columns.items()})
         if self.labels is not None:
@@ -99,13 +102,16 @@ def _column(role: str, given: object) -> str | tuple[str, ...]:
 def _names(names: Iterable[object], what: str) -> tuple[str, ...]:
     if isinstance(names, (str, bytes)):
         raise InputError(f"{what} must be a list of names, got {names!r}.", hint=f"Write [{names!r}].")
-    return tuple(str(name) for name in names)
+    found = tuple(names)
+    if not all(isinstance(name, (str, int, float)) for name in found):
+        raise InputError(f"{what} must be a list of names, got {found!r:.80}.")
+    return tuple(str(name) for name in found)
 
 
 def _range(given: Sequence[float]) -> tuple[float, float]:
     try:
-        low, high = (float(end) for end in given)
-    except (TypeError, ValueError) as error:
+        low, high = (float(end) for end in given if not isinstance(end, (str, bool)))
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"score_range must be two numbers, got {given!r}.", hint="Write (0, 5).") from error
     if not (low < high and math.isfinite(low) and math.isfinite(high)):
         raise InputError(f"score_range must go from a low number to a higher one, got {low:g} to {high:g}.")

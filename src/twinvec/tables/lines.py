@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -32,10 +33,10 @@ def open_bytes(source: str) -> Iterator[Iterable[bytes]]:
 def check_file(source: str) -> Path:
     """The path, if it is a file that can be opened."""
     path = Path(source)
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InputError(f"{source} is a folder.", hint="Give one file, or join several with: cat A B | ... -")
-    if not path.exists():
-        raise InputError(f"There is no file {source}.", hint="Check the name; '-' reads standard input.")
+    if not os.path.exists(path):  # unlike Path.exists, False for a name that is too long for a file
+        raise InputError(f"There is no file {source:.200}.", hint="Check the name; '-' reads standard input.")
     return path
 
 
@@ -45,6 +46,8 @@ def decoded_lines(source: str) -> Iterator[tuple[int, str]]:
         with open_bytes(source) as stream:
             for number, raw in enumerate(stream, start=1):
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                if "\0" in text:
+                    raise _not_text(source, number, text.index("\0") + 1)
                 yield number, text.removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise InputError(
@@ -58,3 +61,10 @@ def decoded_lines(source: str) -> Iterator[tuple[int, str]]:
         ) from error
     except OSError as error:
         raise InputError(f"Cannot read {display_name(source)}: {error.strerror or error}.") from error
+
+
+def _not_text(source: str, number: int, place: int) -> InputError:
+    return InputError(
+        f"{display_name(source)}, line {number}: character {place} is NUL, which plain text does not have.",
+        hint="A file in UTF-16 looks like this; convert it with: iconv -f UTF-16 -t UTF-8",
+    )

@@ -11,6 +11,8 @@ from twinvec.examples import DataSource
 from twinvec.model_folder import POOLING_MODES
 from twinvec.train.judging import JUDGED_KINDS
 from twinvec.train.objectives import OBJECTIVES, build_objective
+from twinvec.train.objectives.checks import above_zero, yes_or_no
+from twinvec.train.objectives.matryoshka import check_widths
 from twinvec.train.randomness import drawn_from
 from twinvec.train.settings import TrainSettings, check_count
 from twinvec.types import Precision, StoredPrecision
@@ -53,12 +55,17 @@ class ModelPart:
     def __post_init__(self) -> None:
         if self.pooling is not None and self.pooling not in POOLING_MODES:
             raise UnknownNameError("pooling", self.pooling, POOLING_MODES)
+        if not isinstance(self.start, str) or not self.start:
+            raise InputError(f"start must be the folder or the name of a model, got {self.start!r:.60}.")
+        yes_or_no("trust_pickle", self.trust_pickle)
         if self.max_tokens is not None and (not isinstance(self.max_tokens, int) or self.max_tokens < 3):
             raise InputError(f"max_tokens must be a whole number from 3, got {self.max_tokens!r}.")
         object.__setattr__(self, "layers", listed(self.layers, "layers"))
         if not all(isinstance(layer, int) and not isinstance(layer, bool) for layer in self.layers):
             raise InputError(f"layers must be whole numbers, got {list(self.layers)}.")
         object.__setattr__(self, "special_tokens", listed(self.special_tokens, "special_tokens"))
+        if not all(isinstance(token, str) for token in self.special_tokens):
+            raise InputError(f"special_tokens must be texts, got {list(self.special_tokens)!r:.80}.")
         check_count("feed_forward", self.feed_forward, optional=True)
         check_count("static", self.static, optional=True)
         if self.static is not None and (self.is_smaller or self.pooling):
@@ -92,8 +99,12 @@ class DataPart:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         for name in ("matryoshka", "teachers"):
             object.__setattr__(self, name, listed(getattr(self, name), name))
+        if self.matryoshka:
+            check_widths(self.matryoshka)
         if self.teacher_precision not in get_args(Precision):
             raise UnknownNameError("teacher_precision", self.teacher_precision, get_args(Precision))
+        if not isinstance(self.options, Mapping):
+            raise InputError(f"options must be a table, got {self.options!r:.60}.", hint="Write {margin = 0.5}.")
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()}
         object.__setattr__(self, "options", options)
         with drawn_from(0):  # one is built only to hear what it says of its options
@@ -101,8 +112,7 @@ class DataPart:
         wanted = OBJECTIVES[self.objective].examples
         if self.source.kind != wanted:
             raise InputError(f"The objective {self.objective!r} reads {wanted}, not {self.source.kind}.")
-        if not isinstance(self.share, (int, float)) or not 0 < self.share < float("inf"):
-            raise InputError(f"share must be a number above 0, got {self.share!r}.")
+        above_zero("share", self.share)
         if (self.objective == "distillation") != bool(self.teachers):
             raise InputError(
                 f"The objective {self.objective!r} with teachers {list(self.teachers)} makes no sense.",

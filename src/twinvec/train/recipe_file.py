@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields, replace
@@ -32,10 +33,13 @@ def read_recipe(path: Path, *, trust_pickle: bool = False) -> Recipe:
     A recipe may be somebody else's: that a pickle may be read is for the caller to say, with ``trust_pickle``.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"Cannot read the recipe {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raw = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"Cannot read the recipe {str(path)!r:.200}: {reason}.") from error
+    try:
+        content = tomllib.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # not UTF-8, no TOML, too many digits, or too many levels
         raise InputError(f"{path} is not valid TOML: {error}.") from error
     try:
         recipe = parse_recipe(content, path.parent)
@@ -64,7 +68,7 @@ def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
     _check_keys("key in [training]:", content.get("training", {}), _names(TrainSettings))
     dev = content.get("dev")
     return Recipe(
-        model=ModelPart(**model | {"start": _model(str(model["start"]), root)}),
+        model=ModelPart(**model | {"start": _model(model["start"], root, "start")}),
         data=tuple(_data(part, root) for part in content["data"]),
         training=TrainSettings(**content.get("training", {})),
         dev=None if dev is None else _dev(dev, root),
@@ -75,11 +79,11 @@ def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
 def _data(part: Mapping[str, Any], root: Path) -> DataPart:
     rest = _table_of(part, "[[data]]")
     objective = rest.pop("objective", None)
-    if objective not in OBJECTIVES:
+    if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise UnknownNameError("objective in [[data]]:", objective, OBJECTIVES)
     own = {name: rest.pop(name) for name in _names(DataPart) if name in rest}
     if "teachers" in own:
-        own["teachers"] = tuple(_model(str(name), root) for name in listed(own["teachers"], "teachers"))
+        own["teachers"] = tuple(_model(name, root, "teachers") for name in listed(own["teachers"], "teachers"))
     rest.setdefault("kind", OBJECTIVES[objective].examples)
     return DataPart(source=_source(rest, root, where="[[data]]"), objective=objective, **own)
 
@@ -96,7 +100,7 @@ def _source(part: dict[str, Any], root: Path, *, where: str) -> DataSource:
         raise InputError(f"{where} needs a 'file'.")
     columns = _table_of(part.pop("columns", {}), f"columns of {where}")
     lists = {name: listed(part.pop(name), name) for name in ("labels", "ignore_labels", "score_range") if name in part}
-    file = root / str(part.pop("file"))
+    file = root / _name(part.pop("file"), "file")
     return DataSource(**{"kind": DEV_KIND} | part | {"file": str(file), "columns": columns} | lists)
 
 
@@ -106,9 +110,16 @@ def _table_of(found: object, where: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _model(name: str, root: Path) -> str:
+def _model(name: object, root: Path, key: str) -> str:
     """A folder beside the recipe, or a name that is found elsewhere."""
-    return str(root / name) if (root / name).is_dir() else name
+    text = _name(name, key)
+    return str(root / text) if os.path.isdir(root / text) else text  # False, too, where it cannot be a folder
+
+
+def _name(value: object, key: str) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InputError(f"{key} must be a name, got {value!r:.60}.")
+    return value
 
 
 def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass

@@ -50,8 +50,8 @@ class TrainSettings:
         for name, known in (("precision", get_args(TrainPrecision)), ("mixing", get_args(Mixing))):
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, getattr(self, name), known)
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(f"seed must be a whole number from 0, got {self.seed!r}.")
+        if not isinstance(self.seed, int) or isinstance(self.seed, bool) or not 0 <= self.seed < 2**63:
+            raise InputError(f"seed must be a whole number from 0 to 2**63 - 1, got {self.seed!r:.60}.")
 
 
 def check_count(name: str, value: object, *, optional: bool) -> None:

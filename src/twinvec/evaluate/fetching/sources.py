@@ -1,16 +1,19 @@
 """Where the public data sets are: one table of addresses, checksums, licences, and how their files are read.
 
-A checksum is the sha256 of the file as its owner hands it out. Where none could be confirmed it is None, and the
-download is reported as not checked.
+A checksum is the sha256 of the file as its owner hands it out. Where none could be confirmed it is None: the file is
+then taken by https alone, and reported as not checked. Files of a repository are those of one commit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from twinvec.errors import InputError
 from twinvec.evaluate.fetching import rows
 
-__all__ = ["SOURCES", "DataSet", "Download"]
+__all__ = ["SOURCES", "DataSet", "Download", "with_checksums"]
 
 RESEARCH = "research use; ask its owners for any other"
 
@@ -21,6 +24,11 @@ class Download:
 
     address: str
     sha256: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.address.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +43,29 @@ class DataSet:
     note: str = ""
 
 
-STS_WIKI = "http://ixa2.si.ehu.eus/stswiki/images"
+def with_checksums(data_set: DataSet, trusted: Sequence[str]) -> DataSet:
+    """The data set with checksums that the user trusts, one for each file. A known one cannot be replaced."""
+    files = data_set.downloads
+    if len(trusted) != len(files):
+        raise InputError(
+            f"{data_set.name} has {len(files)} files, but {len(trusted)} sha256 were given.",
+            hint=f"Give one for each, in this order: {', '.join(each.name for each in files)}.",
+        )
+    for each, value in zip(files, trusted, strict=True):
+        if not re.fullmatch("[0-9a-fA-F]{64}", value):
+            raise InputError(f"{value!r:.80} is not a sha256.", hint="Give 64 hexadecimal digits, as sha256sum shows.")
+        if each.sha256 not in (None, value.lower()):
+            raise InputError(f"The sha256 of {each.name} is known: {each.sha256}, not {value.lower()}.")
+    found = (replace(each, sha256=value.lower()) for each, value in zip(files, trusted, strict=True))
+    return replace(data_set, downloads=tuple(found))
+
+
+STS_WIKI = "https://ixa2.si.ehu.eus/stswiki/images"
 SENTEVAL = "https://dl.fbaipublicfiles.com/senteval/senteval_data"
 TREC = "https://cogcomp.seas.upenn.edu/Data/QA/QC"
-SIF = "https://raw.githubusercontent.com/PrincetonML/SIF/master/data"
-KOREAN = "https://raw.githubusercontent.com/kakaobrain/KorNLUDatasets/master"
-KLUE = "https://raw.githubusercontent.com/KLUE-benchmark/KLUE/main/klue_benchmark"
+SIF = "https://raw.githubusercontent.com/PrincetonML/SIF/006f00449589393e1f692e57e6616c05667c21f0/data"
+KOREAN = "https://raw.githubusercontent.com/kakaobrain/KorNLUDatasets/0df0fe7d496eb61b092e022e238c2230b29f1cbc"
+KLUE = "https://raw.githubusercontent.com/KLUE-benchmark/KLUE/3efd98708a40ff49251fddde35453f8fbb11f536/klue_benchmark"
 YEARS = {
     "sts12": f"{STS_WIKI}/4/40/STS2012-en-test.zip",
     "sts13": f"{STS_WIKI}/2/2f/STS2013-en-test.zip",
@@ -54,6 +79,15 @@ MNLI_SPLITS = {
     "train": "mnli-train",
     "dev_matched": "mnli-dev-matched",
     "dev_mismatched": "mnli-dev-mismatched",
+}
+KORSTS_SUMS = {
+    "train": "b5aaa7f957d6ff46f4b6834a8b0f024a9234a6eefe9289aed66746b4533da3b8",
+    "dev": "d835b65b424401fbcce6be28a78159df8d61f5b19977ea7a0b83b8cb6105f393",
+    "test": "13f83a3440d9db52d134eb40303ce021b03264aa338fbf2871c8786ce04d2105",
+}
+KORNLI_SUMS = {
+    "dev": "821fb1c1c2e538ac2724a6132da36ffa379eb9a542ceb89243b3cf711377382c",
+    "test": "0db53cf8e182283a0d0404ec3fe1b15d1e29236d23d22082dc20d43067254b3e",
 }
 
 ALL = (
@@ -74,7 +108,12 @@ ALL = (
         "sick",
         "SICK relatedness and entailment: train, trial, test",
         "CC BY-NC-SA 3.0",
-        (Download("https://zenodo.org/record/2787612/files/SICK.zip"),),
+        (
+            Download(
+                "https://zenodo.org/record/2787612/files/SICK.zip",
+                "da272af924399fc2de4889ed55383e38822c10d16c4a949a89d597d09a0b7912",
+            ),
+        ),
         rows.read_sick,
     ),
     DataSet(
@@ -146,14 +185,14 @@ ALL = (
         "korsts",
         "KorSTS: STSb in Korean",
         "CC BY-SA 4.0",
-        tuple(Download(f"{KOREAN}/KorSTS/sts-{split}.tsv") for split in ("train", "dev", "test")),
+        tuple(Download(f"{KOREAN}/KorSTS/sts-{split}.tsv", sha256) for split, sha256 in KORSTS_SUMS.items()),
         rows.read_korsts,
     ),
     DataSet(
         "kornli",
         "KorNLI: XNLI dev and test in Korean",
         "CC BY-SA 4.0",
-        tuple(Download(f"{KOREAN}/KorNLI/xnli.{split}.ko.tsv") for split in ("dev", "test")),
+        tuple(Download(f"{KOREAN}/KorNLI/xnli.{split}.ko.tsv", sha256) for split, sha256 in KORNLI_SUMS.items()),
         rows.read_kornli,
     ),
     DataSet(
@@ -167,7 +206,7 @@ ALL = (
         "cranfield",
         "Cranfield retrieval test: documents, queries, judgements",
         "public test collection",
-        (Download("http://ir.dcs.gla.ac.uk/resources/test_collections/cran/cran.tar.gz"),),
+        (Download("https://ir.dcs.gla.ac.uk/resources/test_collections/cran/cran.tar.gz"),),
         rows.read_cranfield,
     ),
 )

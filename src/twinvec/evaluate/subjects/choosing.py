@@ -9,8 +9,9 @@ from typing import Any
 
 from twinvec.errors import InputError
 from twinvec.evaluate.subjects.command import CommandSubject, LineFormat
-from twinvec.evaluate.subjects.endpoint import KEY_VARIABLE, Endpoint, EndpointSubject
+from twinvec.evaluate.subjects.endpoint import Endpoint, EndpointSubject
 from twinvec.evaluate.subjects.model import NOT_DECIDING, USUAL, ModelSubject
+from twinvec.evaluate.subjects.posting import KEY_VARIABLE
 from twinvec.evaluate.subjects.stored import StoredSubject
 from twinvec.evaluate.subjects.subject import Subject
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -18,9 +19,9 @@ from typing import Literal
 import numpy as np
 
 from twinvec.errors import InputError
-from twinvec.evaluate.subjects.subject import checked_vectors
+from twinvec.evaluate.subjects.subject import checked_vectors, number_row
 from twinvec.files import digest_files
-from twinvec.types import Vectors
+from twinvec.types import Array, Vectors
 
 __all__ = ["CommandSubject", "LineFormat"]
 
@@ -50,7 +51,7 @@ class CommandSubject:
 
         What else the program reads cannot be known; a model that changed behind it shows in the vector.
         """
-        files = [Path(word) for word in self._arguments if Path(word).is_file()]
+        files = [Path(word) for word in self._arguments if os.path.isfile(word)]  # False, too, where it cannot be one
         told = json.dumps([self._arguments, self._lines, digest_files(files)]).encode()
         return "command-" + hashlib.sha256(told + self.embed([PROBE]).tobytes()).hexdigest()
 
@@ -64,10 +65,8 @@ class CommandSubject:
         widths = {len(row) for row in rows}
         if len(widths) > 1:
             raise InputError(f"The command {self.name!r} gave vectors of different widths: {sorted(widths)}.")
-        source = f"The command {self.name!r}"
-        vectors = checked_vectors(
-            np.array(rows, dtype=np.float64).reshape(len(rows), -1), len(texts), width=self.width, source=source
-        )
+        found = np.array(rows, dtype=np.float64).reshape(len(rows), max(widths, default=0))
+        vectors = checked_vectors(found, len(texts), width=self.width, source=f"The command {self.name!r}")
         self.width = int(vectors.shape[1])
         return vectors
 
@@ -80,8 +79,9 @@ class CommandSubject:
                 timeout=self._timeout_s,
                 check=False,
             )
-        except OSError as error:
-            raise InputError(f"The command {self.name!r} does not start: {error.strerror or error}.") from error
+        except (OSError, ValueError) as error:  # ValueError: a NUL character in it
+            reason = error.strerror or error if isinstance(error, OSError) else error
+            raise InputError(f"The command {self.name!r} does not start: {reason}.") from error
         except subprocess.TimeoutExpired as error:
             raise InputError(f"The command {self.name!r} did not end within {self._timeout_s:g} s.") from error
         if done.returncode:
@@ -90,15 +90,15 @@ class CommandSubject:
             raise InputError(f"The command {self.name!r} ended with exit code {done.returncode}.{said}")
         return done.stdout.decode("utf-8", errors="replace")
 
-    def _row(self, line: str, number: int) -> list[float]:
+    def _row(self, line: str, number: int) -> Array:
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError:
+            row = number_row(json.loads(line))
+        except (ValueError, RecursionError):
             row = None
-        if not isinstance(row, list) or not row or not all(type(value) in (int, float) for value in row):
+        if row is None or not row.size:
             shown = line if len(line) <= 60 else f"{line[:60]}..."
             raise InputError(
-                f"Line {number} of the output of {self.name!r} is no JSON array of numbers: {shown!r}.",
+                f"Line {number} of the output of {self.name!r} is not a JSON array of numbers: {shown!r}.",
                 hint="Write one array per text, and all else to standard error.",
             )
         return row

@@ -12,15 +12,16 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from twinvec.errors import InputError
+from twinvec.evaluate.http_client import check_address
 from twinvec.evaluate.subjects.answers import answered_vectors
-from twinvec.evaluate.subjects.posting import Retries, post
+from twinvec.evaluate.subjects.posting import KEY_VARIABLE, Retries, post
 from twinvec.evaluate.subjects.subject import checked_vectors
 from twinvec.types import Vectors
 
 __all__ = ["Endpoint", "EndpointSubject"]
 
 PROBE = "The quick brown fox jumps over the lazy dog, and nobody knows why."
-KEY_VARIABLE = "OPENAI_API_KEY"
+MAX_TIMEOUT_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,19 @@ class Endpoint:
     n_retries: int = 4
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.address)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InputError(f"{self.address!r} is no address of a server.", hint="Give one such as https://host/v1.")
+        parts = check_address(self.address, example="https://host/v1")
+        if parts.query or parts.fragment:
+            raise InputError(
+                f"The address of {parts.netloc} has a part after '?' or '#', which requests cannot carry.",
+                hint="Give the address alone, such as https://host/v1, and the key in an environment variable.",
+            )
         if not self.model:
             raise InputError(f"{self.address}: no model is named.", hint="Write https://host/v1#model-name.")
-        if self.texts_per_request < 1 or self.n_retries < 0 or self.timeout_s <= 0:
-            raise InputError(f"Texts per request and timeout must be above 0, retries at least 0; got {self}.")
+        if self.texts_per_request < 1 or self.n_retries < 0 or not 0 < self.timeout_s <= MAX_TIMEOUT_S:
+            raise InputError(
+                f"Texts per request must be above 0, retries at least 0, the timeout above 0 and at most "
+                f"{MAX_TIMEOUT_S:,} s; got {self.texts_per_request}, {self.n_retries} and {self.timeout_s}."
+            )
 
     @property
     def url(self) -> str:

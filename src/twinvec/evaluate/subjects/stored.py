@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -23,14 +24,14 @@ class StoredSubject:
 
     def __init__(self, vectors: Path, texts: Path) -> None:
         for file in (vectors, texts):
-            if not file.is_file():
-                raise InputError(f"There is no file {file}.", hint="Check the path.")
+            if not os.path.isfile(file):
+                raise InputError(f"There is no file {file!s:.200}.", hint="Check the path.")
         self._files = vectors, texts
         rows = list(read_texts(str(texts)))
         try:
             loaded = np.load(vectors, allow_pickle=False)
         except (ValueError, EOFError, OSError, BadZipFile) as error:
-            raise InputError(f"{vectors} is no .npy file of numbers: {error}.") from error
+            raise InputError(f"{vectors} is not a .npy file of numbers: {error}.") from error
         if not isinstance(loaded, np.ndarray):
             raise InputError(f"{vectors} holds several arrays.", hint="Save the vectors alone, with numpy.save.")
         if loaded.ndim == 2 and len(loaded) != len(rows):

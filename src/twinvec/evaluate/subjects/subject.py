@@ -10,7 +10,7 @@ import numpy as np
 from twinvec.errors import InputError
 from twinvec.types import Array, Vectors
 
-__all__ = ["Subject", "checked_vectors"]
+__all__ = ["Subject", "checked_vectors", "number_row"]
 
 
 class Subject(Protocol):
@@ -55,8 +55,25 @@ def checked_vectors(found: Array, n_texts: int, *, width: int | None, source: st
             f"{source} gave vectors of width {found.shape[1]}, but before of width {width}.",
             hint="All vectors of a model must be equally wide.",
         )
-    vectors = np.ascontiguousarray(found, dtype=np.float32)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what is too large for float32 becomes infinite, and is refused below
+        vectors = np.ascontiguousarray(found, dtype=np.float32)
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise InputError(f"{source} gave a vector with NaN or infinite numbers, for text {row + 1} of {n_texts}.")
     return vectors
+
+
+def number_row(value: object) -> Array | None:
+    """A JSON list of numbers as float64, ``(n,)``; None for anything else, also for numbers written as texts.
+
+    >>> number_row([1, 2.5]).tolist(), number_row(["1"]), number_row([True])
+    ([1.0, 2.5], None, None)
+    """
+    if not isinstance(value, list) or not set(map(type, value)) <= {int, float}:
+        return None
+    try:
+        return np.array(value, dtype=np.float64)
+    except OverflowError:  # a whole number beyond float64
+        return None

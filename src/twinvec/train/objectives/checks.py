@@ -71,6 +71,10 @@ def names(setting: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of too many digits
+        return None
+    return number if math.isfinite(number) else None
