@@ -39,7 +39,8 @@ HEAD = struct.Struct("<8sIII")
 KEY_BYTES = 32
 ENDING = ".vectors"
 LEFTOVER_AGE_S = 24 * 3600
-OWN_NAME = re.compile(
+# Nothing else is ever removed.
+OWN_NAME = re.compile(r"[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.vectors\.partial-[0-9a-f]+")
     r"[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.vectors\.partial-[0-9a-f]+"
 )  # nothing else is ever removed
 CACHE_VARIABLE = "TWINVEC_CACHE"
