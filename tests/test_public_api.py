@@ -16,7 +16,7 @@ SOURCE = ROOT / "src/twinvec"
 LEVELS = [
     ("errors", "types"),
     ("extras", "sizes"),
-    ("files", "vectors", "wk", "progress", "metrics"),
+    ("files", "file_states", "vectors", "wk", "progress", "metrics"),
     ("text", "vector_store", "shipped"),
     ("hub", "model_folder", "tables"),
     ("examples",),

@@ -121,6 +121,7 @@ def _digest(encoder: Encoder) -> str:
     """Of the model's files, readout and width. Precision and versions are left out: they move vectors little."""
     folder = encoder.folder
     parts = {"files": model_digest(folder.path), "readout": _readout(folder), "width": encoder.width}
+    folder.check_unchanged()  # the digest must be of what was loaded
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from twinvec.encoder import Encoder
 from twinvec.engine.openvino_runtime import has_bfloat16
 from twinvec.errors import MissingExtraError
+from twinvec.file_states import file_states
 from twinvec.files import digest_files
 from twinvec.hub import find_model
 from twinvec.loading import load
@@ -53,6 +54,7 @@ class ModelSubject:
         self._prompts: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
         wanted = ("revision", "offline", "trust_pickle")
         self.folder = find_model(model, **{name: self._settings[name] for name in wanted if name in self._settings})
+        self._as_found = file_states(model_files(self.folder))
 
     @property
     def name(self) -> str:
@@ -85,6 +87,7 @@ class ModelSubject:
             "settings": self.settings,
             "versions": engine_versions(),
         }
+        self._as_found.check()  # what is loaded, before or after, must be of the same files
         return "model-" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -99,7 +102,9 @@ class ModelSubject:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return load(self.folder, **{name: value for name, value in self._settings.items() if name != "revision"})
+        encoder = load(self.folder, **{name: value for name, value in self._settings.items() if name != "revision"})
+        self._as_found.check()
+        return encoder
 
 
 def _computes_bfloat16() -> bool:
