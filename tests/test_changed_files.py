@@ -39,20 +39,22 @@ else:
         file.write(b"x" * (size - size // 2))
 try:
     if asked == "layers":
-        encoder.encode_layers(%r)
+        encoder.encode_layers(ZEBRA)
     elif asked == "save":
         encoder.save(folder + "-saved")
     else:
-        encoder.encode(%r)
+        encoder.encode(ZEBRA)
 except twinvec.TwinvecError as error:
     print("refused:", error)
 else:
     print("went on")
-""" % (ZEBRA, ZEBRA)
+"""
 
 
 def run_child(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", CHILD, *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", f"ZEBRA = {ZEBRA!r}\n{CHILD}", *map(str, arguments)], capture_output=True, text=True
+    )
 
 
 @pytest.fixture

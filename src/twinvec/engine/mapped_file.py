@@ -47,7 +47,7 @@ class MappedFile(mmap.mmap):
         if not _is_same(os.fstat(self._handle), self._as_opened):
             raise WeightsError(
                 f"{self.path} was changed while it was in use.",
-                hint="Load the model again. Replace a model's file by renaming another over it, not by writing into it.",
+                hint="Load the model again. Replace a model's file by renaming another to it, not by writing into it.",
             )
 
     def is_at_its_path(self) -> bool:

@@ -79,9 +79,10 @@ def read_model(folder: ModelFolder, *, trust_pickle: bool = False) -> Model:
     read = cache(partial(read_weights, trust_pickle=trust_pickle))
     source = (weight_files(folder.backbone) or [folder.backbone])[0]
     weights = backbone_weights(read_weights(folder.backbone, trust_pickle=trust_pickle), backbone, source)
+    width = readout_width(folder.modules, backbone.width)
     heads = [read(module.folder).values() for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
     files = mapped_files(chain(weights.values(), *heads))
-    return Model(folder, backbone, weights, read, readout_width(folder.modules, backbone.width), files)
+    return Model(folder, backbone, weights, read, width, files)
 
 
 def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:

@@ -92,7 +92,7 @@ def _session(graph: Graph, provider: str, threads: int, *, large: int | None) ->
 
 
 def _give_weights(graph: Graph, options: Any, large: int | None) -> onnx.ModelProto:  # noqa: ANN401
-    """Name weights of ``large`` bytes that lie on the disk as they are needed by their place: only what is used is read.
+    """Name weights of ``large`` bytes that lie on the disk as needed by their place, so that only what is used is read.
 
     That spares a copy of the embedding table, half of a small model. The others are handed over in memory.
     """
