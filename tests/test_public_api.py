@@ -15,7 +15,7 @@ SOURCE = ROOT / "src/twinvec"
 # Lowest first: a module imports only from lines above its own.
 LEVELS = [
     ("errors", "types"),
-    ("extras", "sizes"),
+    ("extras", "sizes", "terminal"),
     ("files", "file_states", "vectors", "wk", "progress", "metrics"),
     ("text", "vector_store", "shipped"),
     ("hub", "model_folder", "tables"),

@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO
@@ -15,6 +14,7 @@ from twinvec.errors import InputError
 from twinvec.extras import require
 from twinvec.tables.formats import STDIN, rows_format
 from twinvec.tables.target import check_target, new_file
+from twinvec.terminal import standard_output
 
 __all__ = ["check_rows_target", "write_rows"]
 
@@ -52,8 +52,9 @@ def write_rows(
     check_rows_target(target, columns, format=format, replace=replace)
     write = WRITERS[rows_format(str(target), format)]
     if str(target) == STDOUT:
-        count = write(rows, columns, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        file = standard_output()
+        count = write(rows, columns, file)
+        file.flush()
         return count
     with new_file(Path(target), replace=replace) as file:
         if not is_gzip(target):
