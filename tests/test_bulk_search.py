@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -138,3 +143,33 @@ def test_marks_remember_what_was_seen(n, numbers, data):
     first = data.draw(st.integers(0, n - 1))
     last = data.draw(st.integers(first, n))
     assert marks.seen(range(first, last)).tolist() == [number in seen for number in range(first, last)]
+
+
+FEW_FILES = """
+import resource, sys
+import numpy as np
+from bulk_fakes import FakeModel, ListSource
+from twinvec.bulk import BulkSettings, embed_bulk, pairs_of_shards, read_bulk, search_shards
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+folder, kind, texts = sys.argv[1], sys.argv[2], [str(i) for i in range(200)]
+chosen = BulkSettings(shard_rows=1, shard_format=kind)
+embed_bulk(ListSource(texts), folder, FakeModel(), settings=chosen)
+again = FakeModel()
+embed_bulk(ListSource(texts), folder, again, settings=chosen)
+assert not again.texts
+assert [text for batch in read_bulk(folder) for text in batch.texts] == texts
+assert search_shards(folder, np.ones((1, 8), dtype=np.float32), k=200).ids.shape == (1, 200)
+assert len(pairs_of_shards(folder, k=50).scores) == 50
+"""
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_folder_may_have_more_shards_than_a_process_may_open(kind):
+    pytest.importorskip("resource")
+    with in_memory() as folder:
+        command = [sys.executable, "-c", FEW_FILES, str(folder), kind]
+        places = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        environment = {**os.environ, "PYTHONPATH": places}
+        result = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert result.returncode == 0, result.stderr
+        assert len(list(folder.rglob(f"*.{kind}"))) >= 200

@@ -119,3 +119,65 @@ with ThreadPoolExecutor(8) as pool:
 def test_threads_that_are_first_together_do_not_wait_for_each_other(tiny_bert, runtime):
     command = [sys.executable, "-c", FIRST_USE, str(tiny_bert), runtime]
     subprocess.run(command, check=True, timeout=60)
+
+
+def finish(work, seconds=60):
+    """What ``work`` gives; fails, instead of waiting for ever, if it does not end."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert found, "still waiting"
+    return found[0]
+
+
+def in_another_thread(work):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+@pytest.mark.parametrize("call", [lambda work: work(), in_another_thread], ids=["same thread", "another thread"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("runtime", runtimes())
+def test_what_visits_layers_may_use_the_same_encoder(tiny_bert, runtime, threads, call):
+    encoder = twinvec.load(tiny_bert, runtime=runtime, threads=threads)
+    expected = encoder.encode(TEXTS)
+    seen = []
+
+    def visit(batch):
+        inner = []
+        call(lambda: encoder.visit_layers(TEXTS[:9], lambda again: inner.extend(again.owners)))
+        assert sorted(inner) == list(range(9))
+        seen.append((batch.owners, call(lambda: encoder.encode([TEXTS[i] for i in batch.owners]))))
+
+    finish(lambda: encoder.visit_layers(TEXTS, visit) or True)
+    assert sorted(owner for owners, _ in seen for owner in owners) == list(range(len(TEXTS)))
+    for owners, vectors in seen:
+        np.testing.assert_allclose(vectors, expected[owners], atol=2e-6)
+
+
+def test_an_error_of_what_visits_layers_reaches_the_caller(tiny_bert):
+    encoder = twinvec.load(tiny_bert, threads=2)
+
+    def visit(batch):
+        encoder.encode(TEXTS)
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        encoder.visit_layers(TEXTS, visit)
+    assert len(finish(lambda: encoder.encode(TEXTS))) == len(TEXTS)
+
+
+def test_an_iterator_of_vectors_and_its_texts_may_use_the_same_encoder(tiny_bert):
+    encoder = twinvec.load(tiny_bert, threads=1)
+
+    def texts():
+        for text in TEXTS:
+            encoder.encode(text)
+            yield text
+
+    def nested():
+        return [(vector, encoder.encode(TEXTS[:3])) for vector in encoder.encode_iter(texts())]
+
+    found = finish(nested)
+    np.testing.assert_allclose([vector for vector, _ in found], encoder.encode(TEXTS), atol=2e-6)

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -199,3 +201,37 @@ def test_a_disk_that_refuses_costs_the_cache_and_not_the_work(tmp_path, caplog):
     store.add([text_key("a")], np.ones((1, 2), dtype=np.float32))
     assert "vectors are not cached" in caplog.text
     assert store.vectors(store.rows([text_key("a")])).tolist() == [[1, 1]]
+
+
+FEW_FILES = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+from twinvec.vector_store import VectorStore, text_key
+folder, n = Path(sys.argv[1]), 100
+store = VectorStore(folder)
+for i in range(n):
+    store.add([text_key(str(i))], np.full((1, 4), i, dtype=np.float32))
+again = VectorStore(folder)
+rows = again.rows([text_key(str(i)) for i in range(n)])
+assert np.array_equal(again.vectors(rows)[:, 0], np.arange(n))
+"""
+
+
+def test_a_store_may_have_more_files_than_a_process_may_open(tmp_path):
+    pytest.importorskip("resource")
+    result = subprocess.run([sys.executable, "-c", FEW_FILES, str(tmp_path)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert len(list(tmp_path.glob("*.vectors"))) == 100
+
+
+@pytest.mark.parametrize("damage", ["removed", "cut"])
+def test_a_file_that_goes_while_its_store_is_in_use_is_an_error_that_says_so(tmp_path, damage):
+    keys, _ = fill(tmp_path)
+    store = VectorStore(tmp_path)
+    file = sorted(tmp_path.glob("*.vectors"))[1]
+    file.unlink() if damage == "removed" else os.truncate(file, 100)
+    with pytest.raises(InputError, match="was changed or removed while it was in use"):
+        store.vectors(store.rows(keys))
+    assert (VectorStore(tmp_path).rows(keys) >= 0).sum() == 8

@@ -113,3 +113,22 @@ def test_int8_of_real_weights_gives_the_same_bits_alone_and_in_company(models):
     assert np.array_equal(encoder.encode(texts[::-1])[::-1], together)
     for i in range(0, len(texts), 15):
         assert np.array_equal(encoder.encode(texts[i]), together[i])
+
+
+SPECIAL_ALONE = [
+    "",
+    *(" ".join([token] * n) for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") for n in (1, 3, 9)),
+]
+
+
+def test_int8_reads_texts_of_special_tokens_as_float32_does():
+    encoders = [twinvec.load(precision=precision) for precision in ("float32", "int8")]
+    exact, small = (twinvec.unit_rows(encoder.encode(SPECIAL_ALONE)) for encoder in encoders)
+    cosines = dict(zip(SPECIAL_ALONE, (exact * small).sum(axis=1).tolist(), strict=True))
+    assert min(cosines.values()) > 0.99, cosines
+
+
+def test_int8_reads_a_sentence_with_a_literal_padding_token_as_float32_does():
+    texts = ["A man reads [PAD] a book.", "[PAD] The river is cold in winter.", "Rain falls on the city [PAD] [PAD]"]
+    exact, small = (twinvec.unit_rows(twinvec.load(precision=each).encode(texts)) for each in ("float32", "int8"))
+    assert (exact * small).sum(axis=1).min() > 0.998

@@ -15,8 +15,8 @@ SOURCE = ROOT / "src/twinvec"
 # Lowest first: a module imports only from lines above its own.
 LEVELS = [
     ("errors", "types"),
-    ("extras", "json_checks", "ownership", "sizes"),
-    ("files", "json_object", "vectors", "wk", "progress", "metrics"),
+    ("extras", "json_checks", "ownership", "sizes", "terminal"),
+    ("files", "file_states", "json_object", "vectors", "wk", "progress", "metrics"),
     ("own_code",),
     ("text", "vector_store", "shipped"),
     ("hub", "model_folder", "tables"),

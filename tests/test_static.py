@@ -361,26 +361,57 @@ def test_a_cached_one_counts_as_whole(copy):
     assert not hub._is_whole(copy)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("similarity", "-m", "FOLDER", "the cat", "the cat"),
-        ("inspect", "FOLDER"),
-        ("embed", "-m", "FOLDER", "TEXTS"),
-        ("pairs", "-m", "FOLDER", "TEXTS"),
-        ("bench", "-m", "FOLDER"),
-        ("data", "check", "PAIRS", "-m", "FOLDER"),
-    ],
-)
-def test_commands_take_it(folder, tmp_path, command):
-    (tmp_path / "texts.txt").write_text("the cat sits\nthe cat sleeps\nrain\n")
-    (tmp_path / "pairs.jsonl").write_text('{"text_a": "a cat", "text_b": "a dog", "score": 0.5}\n' * 3)
-    places = {"FOLDER": folder, "TEXTS": tmp_path / "texts.txt", "PAIRS": tmp_path / "pairs.jsonl"}
-    result = CliRunner().invoke(main, [str(places.get(word, word)) for word in command])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == 0 or command[0] == "data", result.output
-    if command[0] == "similarity":
-        assert float(result.stdout) == pytest.approx(1, abs=1e-5)
+LINES = ["the cat sits", "the cat sleeps", "rain"]
+
+
+@pytest.fixture
+def run(folder, tmp_path):
+    """Runs a command with the model, and gives what it printed; FILE is a file of lines."""
+    (tmp_path / "texts.txt").write_text("\n".join(LINES) + "\n")
+
+    def run(*command):
+        words = [str(tmp_path / "texts.txt") if word == "FILE" else str(word) for word in command]
+        result = CliRunner().invoke(main, [*words, "-m", str(folder)], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return run
+
+
+def test_similarity_and_pairs_take_it(run, static):
+    vectors = static.encode(LINES)
+    assert float(run("similarity", *LINES[:2])) == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+    rows = [json.loads(line) for line in run("pairs", "FILE").splitlines()]
+    scores = {tuple(row["rows"]): row["score"] for row in rows}
+    expected = {(i, j): float(vectors[i] @ vectors[j]) for i in range(3) for j in range(i + 1, 3)}
+    assert scores == pytest.approx(expected, abs=1e-5)
+
+
+def test_embed_takes_it(run, static):
+    rows = [json.loads(line) for line in run("embed", "FILE").splitlines()]
+    assert [row["text"] for row in rows] == LINES
+    np.testing.assert_allclose([row["vector"] for row in rows], static.encode(LINES), atol=1e-6)
+
+
+def test_inspect_says_what_it_is(folder, static):
+    result = CliRunner().invoke(main, ["inspect", str(folder), "--json"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert f"static ({len(TABLE)} token vectors)" in result.stdout
+    assert f"{static.width} wide" in CliRunner().invoke(main, ["inspect", str(folder)]).stdout
+
+
+def test_bench_measures_it_in_float32_alone(run):
+    measured = [line.split() for line in run("bench").splitlines()[2:] if line.strip()]
+    assert [row[0] for row in measured] == ["float32"]
+    assert float(measured[0][1].replace(",", "")) > 0
+
+
+def test_data_check_counts_its_tokens(run, static, tmp_path):
+    pair = {"text1": "a cat and a dog", "text2": "rain", "score": 0.5}
+    (tmp_path / "pairs.jsonl").write_text((json.dumps(pair) + "\n") * 3)
+    report = json.loads(run("data", "check", tmp_path / "pairs.jsonl", "--json"))
+    n_tokens = static.count_tokens([pair["text1"], pair["text2"]])
+    assert report["tokens"]["longest"] == n_tokens.max() and report["tokens"]["mean"] == n_tokens.mean()
 
 
 def test_it_starts_without_any_runtime(folder):

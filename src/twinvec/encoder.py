@@ -196,19 +196,20 @@ class Encoder:
         """Show all layers' states to ``work``, batch by batch, so that only a few batches are held at a time.
 
         Several threads call ``work`` at once, in any order of the texts; a text without any token is not shown. A text
-        beyond the model's limit is cut, with a warning, also under ``long="chunk"``.
+        beyond the model's limit is cut, with a warning, also under ``long="chunk"``. ``work`` may use this encoder.
         """
         checked = check_texts(texts)
         cut = LongTexts(self._limit)
         prefix = self._prompt(prompt, None)
         n_unpooled = self._n_unpooled(prefix)
 
-        def run(rows: list[Row]) -> None:
+        def run(rows: list[Row]) -> LayerBatch:
             batch = pad([row.ids for row in rows], [n_unpooled] * len(rows))
-            work(LayerBatch([row.owner for row in rows], batch, self.engine.runtime.layers(batch)))
+            return LayerBatch([row.owner for row in rows], batch, self.engine.runtime.layers(batch))
 
         long = "warn" if self.settings.long == "chunk" else self.settings.long
-        self._run([prefix + text for text in checked], RowMaker(self._words, self._limit, long, cut), run)
+        jobs = self._jobs([prefix + text for text in checked], RowMaker(self._words, self._limit, long, cut))
+        self._streams.run(jobs, run, work)
         if long == "warn":
             cut.warn()
 
@@ -306,7 +307,8 @@ class Encoder:
             bar.advance(len(rows))
 
         with Progress(len(texts), "embedding", shown=progress) as bar:
-            self._run(texts, RowMaker(self._words, self._limit, self.settings.long, cut, n_before), work)
+            make = RowMaker(self._words, self._limit, self.settings.long, cut, n_before)
+            self._streams.run(self._jobs(texts, make), work)
         for owner, windows in parts.items():
             joined = join_windows([(count, vector) for _, count, vector in sorted(windows, key=lambda part: part[0])])
             vectors[owner] = unit_rows(joined) if isinstance(self.folder.modules[-1], Normalize) else joined
@@ -318,16 +320,15 @@ class Encoder:
             return 0
         return len(self.tokenizer.prefix) + len(self.tokenizer.ids([prefix])[0])
 
-    def _run(self, texts: list[str], make: RowMaker, work: Callable[[list[Row]], None]) -> None:
+    def _jobs(self, texts: list[str], make: RowMaker) -> Iterator[list[Row]]:
         plan = plan_batches if self.engine.precision == "float32" else plan_equal
-        jobs = plan_jobs(
+        return plan_jobs(
             texts,
             make,
             plan_single if self.settings.deterministic else plan,
             budget=self.settings.tokens_per_batch,
             n_streams=self._planned_for or self._streams.n,
         )
-        self._streams.run(jobs, work)
 
     def _report(self, cut: LongTexts) -> None:
         if self.settings.long == "warn":

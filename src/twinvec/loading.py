@@ -13,8 +13,10 @@ from twinvec.engine.opened import Engine
 from twinvec.engine.settings import EngineSettings
 from twinvec.engine.streams import Streams
 from twinvec.errors import InputError, ModelFolderError
+from twinvec.file_states import file_states
 from twinvec.hub import find_model
 from twinvec.model_folder import ModelFolder, read_model_folder, with_readout
+from twinvec.model_identity import model_files
 from twinvec.shipped import DEFAULT_MODEL
 from twinvec.static import StaticEncoder, open_table
 from twinvec.text import Tokenizer, WordReader, load_tokenizer
@@ -65,9 +67,9 @@ def load(
         offline: never ask the network.
     """
     settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
-    folder = read_model_folder(
-        find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
-    )
+    path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
+    as_opened = file_states(model_files(path))
+    folder = replace(read_model_folder(path), as_opened=as_opened)
     is_sentence_model = folder.is_sentence_model
     if readout is not None:
         folder = with_readout(folder, readout)
@@ -75,10 +77,13 @@ def load(
         folder = replace(folder, is_sentence_model=True)  # so that it is saved with them
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     if folder.is_static:
-        return _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
+        static = _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
+        folder.check_unchanged()
+        return static
     from twinvec.engine.choose import open_engine  # brings onnxruntime, for which a static model need not wait
 
     engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle)
+    folder.check_unchanged()  # configs, tokenizer and weights were read one after the other
     if not is_sentence_model:
         logger.warning(NO_SENTENCE_MODEL, folder.path, "Mean pooling" if readout is None else f"The readout {readout}")
     return Encoder(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from twinvec.errors import InputError, ModelFolderError, UnknownNameError
+from twinvec.file_states import FileStates
 from twinvec.files import read_any_json, read_json
 from twinvec.json_object import JsonObject, shown
 from twinvec.vectors import SIMILARITIES
@@ -129,6 +130,12 @@ class ModelFolder:
     default_prompt: str | None = None
     similarity: str = "cosine"
     truncate_dim: int | None = None
+    as_opened: FileStates | None = field(default=None, repr=False, compare=False)
+
+    def check_unchanged(self) -> None:
+        """Refuse to go on if a file of the model has changed since :func:`twinvec.load` opened it."""
+        if self.as_opened is not None:
+            self.as_opened.check()
 
     @property
     def is_static(self) -> bool:

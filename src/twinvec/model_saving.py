@@ -61,6 +61,7 @@ def write_model(folder: ModelFolder, place: Path, *, files: tuple[str, ...] = BA
         write_modules(folder, place, width=width)
         limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
         write_json(place / "sentence_bert_config.json", limits)
+    folder.check_unchanged()  # what was copied must be what was loaded
 
 
 def copy_card(folder: ModelFolder, place: Path) -> None:

@@ -8,6 +8,8 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
+from twinvec.terminal import visible
+
 __all__ = ["Progress"]
 
 PATIENCE_S = 1.0  # work that is done sooner shows no bar
@@ -48,12 +50,12 @@ class Progress:
         from rich.console import Console
 
         self._bar = progress.Progress(
-            progress.TextColumn("{task.description}"),
+            progress.TextColumn("{task.description}", markup=False),
             progress.BarColumn(),
             progress.MofNCompleteColumn(),
             progress.TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task(self._label, total=self._total)
+        self._task = self._bar.add_task(visible(self._label), total=self._total)
         self._bar.start()

@@ -37,6 +37,7 @@ class StaticEncoder(Encoder):
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a folder that Twinvec and sentence-transformers load: float32, however it was stored."""
+        self.runtime.check()
         save_static(replace(self.folder, truncate_dim=self.truncate_dim), self.runtime.table, Path(folder))
 
     def _vectors(

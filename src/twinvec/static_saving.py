@@ -72,6 +72,7 @@ def save_static(folder: ModelFolder, table: Vectors, target: Path) -> None:
         _write_table(place, table, "float32")
         write_modules(folder, place)
         copy_card(folder, place)
+        folder.check_unchanged()  # what was copied must be what was loaded
 
 
 def _write_table(place: Path, table: Vectors, precision: StoredPrecision) -> None:

@@ -20,11 +20,11 @@ import time
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
-from numpy.typing import NDArray
 
 from twinvec.errors import InputError
 from twinvec.files import whole_file
@@ -41,8 +41,6 @@ ENDING = ".vectors"
 LEFTOVER_AGE_S = 24 * 3600
 # Nothing else is ever removed.
 OWN_NAME = re.compile(r"[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.vectors\.partial-[0-9a-f]+")
-    r"[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.vectors\.partial-[0-9a-f]+"
-)  # nothing else is ever removed
 CACHE_VARIABLE = "TWINVEC_CACHE"
 
 
@@ -72,7 +70,7 @@ class VectorStore:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self.width: int | None = None
-        self._blocks: list[Array] = []  # each (n, width); those of files are mapped, not read
+        self._blocks: list[Array | _FileBlock] = []  # each (n, width); those of files are read when they are asked for
         self._starts: list[int] = []  # the row at which each block begins
         self._rows: dict[bytes, int] = {}
         self._n_rows = 0
@@ -110,7 +108,7 @@ class VectorStore:
             logger.warning("%s cannot be written (%s): vectors are not cached.", self.folder, error.strerror or error)
             self.folder = None
 
-    def _keep(self, keys: Sequence[bytes], vectors: Array) -> None:
+    def _keep(self, keys: Sequence[bytes], vectors: Array | _FileBlock) -> None:
         self._starts.append(self._n_rows)
         self._blocks.append(vectors)
         self._rows.update(zip(keys, range(self._n_rows, self._n_rows + len(keys)), strict=True))
@@ -131,9 +129,9 @@ class VectorStore:
             if OWN_NAME.fullmatch(file.name):
                 file.unlink(missing_ok=True)
             return
-        keys, vectors = found
-        self._check_width(vectors.shape[1])
-        self._keep(keys, vectors)
+        keys, block = found
+        self._check_width(block.width)
+        self._keep(keys, block)
 
     def _check_width(self, width: int) -> None:
         if self.width is not None and width != self.width:
@@ -153,19 +151,49 @@ def _clear_leftovers(folder: Path) -> None:
                 file.unlink()
 
 
-def _read_block(file: Path) -> tuple[list[bytes], NDArray[np.float32]] | None:
-    """Keys and vectors ``(n, width)`` of a file; None if it is not whole. The vectors are mapped, not read."""
-    size = file.stat().st_size
+@dataclass(frozen=True, slots=True)
+class _FileBlock:
+    """The vectors ``(n, width)`` of a file that is open only while it is read: there may be too many to hold open."""
+
+    file: Path
+    n: int
+    width: int
+
+    @property
+    def size(self) -> int:
+        return self.start + self.n * self.width * 4
+
+    @property
+    def start(self) -> int:
+        return HEAD.size + self.n * KEY_BYTES
+
+    def __getitem__(self, rows: Ids) -> Vectors:
+        try:
+            with self.file.open("rb") as stream:
+                if os.fstat(stream.fileno()).st_size != self.size:
+                    raise OSError("its size has changed")
+                shape = self.n, self.width
+                mapped = np.memmap(stream, dtype="<f4", mode="r", offset=self.start, shape=shape)
+                return np.asarray(mapped[rows])
+        except OSError as error:
+            raise InputError(
+                f"{self.file} was changed or removed while it was in use: {error.strerror or error}.",
+                hint="Do the same again: what the cache lacks is embedded anew.",
+            ) from error
+
+
+def _read_block(file: Path) -> tuple[list[bytes], _FileBlock] | None:
+    """Keys and vectors ``(n, width)`` of a file; None if it is not whole. The vectors are not read yet."""
     with file.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
         head = stream.read(HEAD.size)
         if len(head) < HEAD.size:
             return None
         magic, n, width, checksum = HEAD.unpack(head)
-        start = HEAD.size + n * KEY_BYTES
-        if magic != MAGIC or size != start + n * width * 4 or not n * width:
+        block = _FileBlock(file, n, width)
+        if magic != MAGIC or size != block.size or not n * width:
             return None
         keys = stream.read(n * KEY_BYTES)
     if zlib.crc32(keys) != checksum:
         return None
-    vectors = np.memmap(file, dtype="<f4", mode="r", offset=start, shape=(n, width))
-    return [keys[i : i + KEY_BYTES] for i in range(0, len(keys), KEY_BYTES)], vectors
+    return [keys[i : i + KEY_BYTES] for i in range(0, len(keys), KEY_BYTES)], block

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.cli.group import if_interrupted
 from twinvec.cli.options import Decorator, ModelChoice, PromptChoice, TextSource, gathered
 from twinvec.cli.screen import say, show_seconds
 
@@ -99,6 +100,7 @@ def embed_folder(
     if bulk.ray is not None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     started = time.perf_counter()
+    if_interrupted(f"what was embedded stays in {output}, and the same command goes on.")
     with _Screen() as screen:
         report = embed_bulk(
             FileSource(source.file, source.column, bulk.id_column, source.format),

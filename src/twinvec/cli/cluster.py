@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from twinvec.cli.options import (
     prompt_options,
     text_options,
 )
-from twinvec.cli.screen import open_console, plain_table, say
+from twinvec.cli.screen import open_console, plain_table, print_json, say
 from twinvec.cli.whole_rows import WholeRows, read_whole_rows
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def print_clusters(found: Clustering, *, as_json: bool) -> None:
     """The clusters on standard output: the largest as a table, or all as JSON lines."""
     if as_json or not sys.stdout.isatty():
         for each in found.as_dict()["clusters"]:
-            click.echo(json.dumps(each, ensure_ascii=False))
+            print_json(each)
         return
     table = plain_table("cluster", "texts", "closeness", "key words and texts nearest to the middle")
     for each in found.clusters[:N_SHOWN]:

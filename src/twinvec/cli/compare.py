@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from twinvec.cli.evaluate_options import (
     engine_options,
     suite_options,
 )
-from twinvec.cli.screen import open_console, say
+from twinvec.cli.screen import open_console, print_json, say
 
 if TYPE_CHECKING:
     from twinvec.evaluate.comparing import Comparison
@@ -42,7 +41,7 @@ def compare(*, left: str, right: str, as_json: bool, suite: SuiteChoice, engine:
     for message in found.left_out:
         say(f"Left out: {message}")
     if as_json:
-        click.echo(json.dumps([_as_dict(each) for each in found.comparisons], indent=2, ensure_ascii=False))
+        print_json([_as_dict(each) for each in found.comparisons], indent=2)
     else:
         print_comparisons(found.comparisons)
 

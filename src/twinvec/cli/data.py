@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import click
 from twinvec.cli.data_report import print_report
 from twinvec.cli.group import CleanErrors
 from twinvec.cli.options import FORMATS, MODEL_OPTIONS, MODEL_VARIABLE, Decorator, gathered
+from twinvec.cli.screen import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +153,7 @@ def check(
     lengths, limit = (None, 0) if model is None else _count_tokens(survey.examples.texts, model, offline=offline)
     report = check_examples(survey, against=others, lengths=lengths, limit=limit)
     if as_json:
-        click.echo(json.dumps(report.as_dict(), ensure_ascii=False, indent=2))
+        print_json(report.as_dict(), indent=2)
     else:
         print_report(report, is_guessed=choice.kind is None)
     context.exit(0 if report.is_usable else 1)

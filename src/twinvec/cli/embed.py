@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinvec.cli.bulk import BulkChoice, bulk_options, embed_folder, is_folder
+from twinvec.cli.group import if_interrupted
 from twinvec.cli.options import (
     ModelChoice,
     PromptChoice,
@@ -95,6 +96,7 @@ def embed(
     if output == STDOUT:
         _print_rows(rows)
         return
+    if_interrupted(f"{output} was not written.")
     n_rows = write_vectors(rows, output, replace=force)
     took = time.perf_counter() - started
     say(f"Wrote {n_rows:,} vector{'s' * (n_rows != 1)} to {output} in {show_seconds(took)}.")
@@ -125,8 +127,9 @@ def _embedded(
 
 def _print_rows(rows: Iterator[tuple[str, Array]]) -> None:
     from twinvec.tables import jsonl_row
+    from twinvec.terminal import standard_output
 
-    stdout = sys.stdout.buffer
+    stdout = standard_output()
     for text, vector in rows:
         stdout.write(jsonl_row(text, vector))
     stdout.flush()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinvec.cli.group import if_interrupted
 from twinvec.cli.options import MODEL_OPTIONS, MODEL_VARIABLE, PROMPT_OPTIONS, Decorator, gathered
 from twinvec.cli.screen import say, show_seconds
 from twinvec.shipped import DEFAULT_MODEL
@@ -103,6 +104,8 @@ class SuiteChoice:
         words: dict[str, Any] = {name: getattr(self, name) for name in ("correlation", "similarity", "subsets")}
         settings = SuiteSettings(**words, classifier=self.classifier, seed=self.seed)
         folder = None if self.no_cache else self.cache or cache_folder()
+        if folder is not None:
+            if_interrupted(f"vectors are kept in {folder}, and the same command goes on from there.")
         embed = CachedEmbed(subject, folder, texts_per_call=None if choice.command else TEXTS_PER_CALL)
         return evaluation_of(subject, _told(run_suite(tasks, embed, settings), subject))
 

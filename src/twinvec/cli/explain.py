@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from twinvec.cli.options import ModelChoice, PromptChoice, model_options, prompt_options
-from twinvec.cli.screen import open_console, plain_table, say
+from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:
     from twinvec.explanation import Explanation, PairExplanation
@@ -55,7 +54,7 @@ def explain(
         check_target(html_file, replace=force)
     pair = model.load().explain_pair(left, right, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
     if as_json:
-        click.echo(json.dumps(_as_dict(pair), ensure_ascii=False))
+        print_json(_as_dict(pair))
     else:
         print_pair(pair)
     if html_file is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.cli.group import if_interrupted
 from twinvec.cli.index_rows import FileRows, RowChoice, row_options
 from twinvec.cli.options import ModelChoice, model_options
 from twinvec.cli.screen import say, show_seconds
@@ -47,6 +48,7 @@ def index(*, rows: RowChoice, folder: str, model: ModelChoice, language: str, re
     first = list(islice(batches, 1))
     for batch in first:
         batch.check(kinds)  # before a collection is made
+    if_interrupted(f"what was added stays in {folder}, and the same command goes on.")
     collection = open_collection(folder, model, language=language, re_embed=re_embed)
     started = time.perf_counter()
     done: Counter[str] = Counter()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from twinvec.cli.options import MODEL_VARIABLE
-from twinvec.cli.screen import open_console, plain_table
+from twinvec.cli.screen import open_console, plain_table, print_json
 from twinvec.shipped import DEFAULT_MODEL
 
 __all__ = ["inspect"]
@@ -26,7 +24,7 @@ def inspect(model: str, as_json: bool) -> None:
 
     found = inspect_model(model)
     if as_json:
-        click.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+        print_json(found.as_dict(), indent=2)
         return
     console, table = open_console(), plain_table("", "")
     table.show_header = False

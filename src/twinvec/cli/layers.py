@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from twinvec.cli.options import (
     gathered,
     text_options,
 )
-from twinvec.cli.screen import say
+from twinvec.cli.screen import print_json, say
 from twinvec.shipped import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def layers(
         raise click.UsageError("--text is drawn into a report; give -o FOLDER too.")
     findings = choice.findings(source, models, with_pictures=output is not None)
     if as_json:
-        click.echo(json.dumps(findings.as_dict(), ensure_ascii=False))
+        print_json(findings.as_dict())
     else:
         print_findings(findings)
     if output is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from twinvec.cli.options import (
     prompt_options,
     text_options,
 )
-from twinvec.cli.screen import open_console, plain_table
+from twinvec.cli.screen import open_console, plain_table, print_json
 
 if TYPE_CHECKING:
     from twinvec.search import Pairs
@@ -67,8 +66,8 @@ def pairs(
     vectors = model.load().encode(texts, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
     found = find_pairs(vectors, k, threshold=threshold, per_text=per_text, method=method)
     if as_json or not sys.stdout.isatty():
-        for line in _json_lines(found, texts):
-            click.echo(line)
+        for row in _json_rows(found, texts):
+            print_json(row)
         return
     table = plain_table("score", "texts")
     for left, right, score in zip(*found, strict=True):
@@ -96,11 +95,10 @@ def given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT
 
 
-def _json_lines(found: Pairs, texts: Sequence[str]) -> Iterator[str]:
+def _json_rows(found: Pairs, texts: Sequence[str]) -> Iterator[dict[str, object]]:
     for left, right, score in zip(*found, strict=True):
-        row = {
+        yield {
             "score": round(float(score), 6),
             "rows": [int(left), int(right)],
             "texts": [texts[left], texts[right]],
         }
-        yield json.dumps(row, ensure_ascii=False)

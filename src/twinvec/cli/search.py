@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from twinvec.cli.options import FORMATS, ModelChoice, TextSource, model_options
-from twinvec.cli.screen import open_console, plain_table, say
+from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:
     from twinvec.collection import Hit
@@ -74,7 +73,7 @@ def search(
         say("No text was found.")
     elif as_json or not sys.stdout.isatty():
         for hit in hits:
-            click.echo(json.dumps(_row(hit), ensure_ascii=False, default=str))
+            print_json(_row(hit))
     else:
         _print_table(hits)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import click
 
 from twinvec.cli.layers import choose_names
 from twinvec.cli.options import FORMATS, MODEL_OPTIONS, MODEL_VARIABLE, Decorator, ModelChoice, gathered
-from twinvec.cli.screen import open_console, plain_table, say
+from twinvec.cli.screen import open_console, plain_table, print_json, say
 from twinvec.cli.train_options import parse_columns
 from twinvec.shipped import DEFAULT_MODEL
 
@@ -152,7 +151,7 @@ def sweep(*, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], se
         trust_pickle=model.trust_pickle,
     )
     if output.as_json:
-        click.echo(json.dumps(as_dict(found), ensure_ascii=False))
+        print_json(as_dict(found))
     else:
         print_sweep(found, output.n_shown)
     if output.folder is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinvec.cli.group import if_interrupted
 from twinvec.cli.options import MODEL_VARIABLE, Decorator, gathered
 from twinvec.errors import TwinvecError
 from twinvec.shipped import DEFAULT_MODEL
@@ -128,6 +129,7 @@ def run_training(recipe: Recipe, output: OutputChoice) -> None:
     events = (
         run_recipe(recipe, output.output, options) if one else run_seeds(recipe, output.output, output.seeds, options)
     )
+    if_interrupted(f"the same command goes on from the last checkpoint of {output.output}.")
     try:
         if is_silent():
             for _ in events:

@@ -136,15 +136,14 @@ class TrainingScreen:
 
     def _open(self, step: int) -> None:
         from rich import progress
-        from rich.console import Console
 
         self._bar = progress.Progress(
             progress.TextColumn("training"),
             progress.BarColumn(bar_width=24),
             progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[state]}"),
+            progress.TextColumn("{task.fields[state]}", markup=False),
             progress.TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=open_console(stderr=True),
             transient=True,
         )
         self._task = self._bar.add_task("", total=self._n_steps, completed=step, state="")
@@ -161,7 +160,7 @@ def say_over(bar: Any, message: str) -> None:  # noqa: ANN401 - rich's bar, or n
     if bar is None:
         say(message)
     else:
-        bar.console.print(message, highlight=False)
+        bar.console.print(message)
 
 
 def print_seeds(event: SeedsFinished) -> None:

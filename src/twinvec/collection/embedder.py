@@ -239,6 +239,7 @@ def _name(path: Path) -> str:
 def _digest(files: str, folder: ModelFolder, width: int) -> str:
     """Of the model's files, readout and width. Precision and versions are left out: they move vectors little."""
     parts = {"files": files, "readout": _readout(folder), "width": width}
+    folder.check_unchanged()  # the digest must be of what was loaded
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

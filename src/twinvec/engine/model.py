@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import chain
 from typing import Literal
 
 from twinvec.engine.config import Backbone, read_backbone
 from twinvec.engine.graph import Graph, GraphBuilder
 from twinvec.engine.layers import LayerBuilder
 from twinvec.engine.linear import FloatLinear, Linear
+from twinvec.engine.mapped_file import MappedFile, check_unchanged, mapped_files
 from twinvec.engine.readout import PICKS, add_readout, readout_width
 from twinvec.engine.weights import ReadWeights, backbone_weights, forget_pages, read_weights, weight_files
-from twinvec.model_folder import WK, ModelFolder, Pooling
+from twinvec.model_folder import WK, Dense, LayerNorm, ModelFolder, Pooling
 from twinvec.types import Vectors
 
 __all__ = ["Model", "build_heads", "build_readout", "read_model"]
@@ -24,13 +26,17 @@ MakeLinear = Callable[[GraphBuilder, Backbone, Mapping[str, Vectors]], Linear]
 
 @dataclass(frozen=True)
 class Model:
-    """Backbone, weights and readout of one folder. Holds views into the mapped files, not copies."""
+    """Backbone, weights and readout of one folder. Holds views into the mapped files, not copies.
+
+    Every graph is made of the files that were opened first, whatever has taken their names since.
+    """
 
     folder: ModelFolder
     backbone: Backbone
     weights: Mapping[str, Vectors]
-    read: ReadWeights
+    read: ReadWeights  # the modules behind the backbone; each file is opened once
     width: int
+    files: tuple[MappedFile, ...]  # what weights, and what is read, are views into
 
     @property
     def shown(self) -> Shown:
@@ -39,6 +45,13 @@ class Model:
 
     def graph(self, shown: Shown = "vectors", linear: MakeLinear = FloatLinear) -> Graph:
         """The ONNX graph that gives vectors, or the states of all layers."""
+        check_unchanged(self.files)
+        try:
+            return self._graph(shown, linear)
+        finally:  # else a change in the meantime would stay in the graph
+            check_unchanged(self.files)
+
+    def _graph(self, shown: Shown, linear: MakeLinear) -> Graph:
         builder = GraphBuilder()
         layers = LayerBuilder(builder, self.backbone, self.weights, linear(builder, self.backbone, self.weights))
         if shown == "vectors":
@@ -63,10 +76,13 @@ class Model:
 def read_model(folder: ModelFolder, *, trust_pickle: bool = False) -> Model:
     """Map a folder's weights into memory and check them against its config."""
     backbone = read_backbone(folder.config)
-    read = partial(read_weights, trust_pickle=trust_pickle)
+    read = cache(partial(read_weights, trust_pickle=trust_pickle))
     source = (weight_files(folder.backbone) or [folder.backbone])[0]
-    weights = backbone_weights(read(folder.backbone), backbone, source)
-    return Model(folder, backbone, weights, read, readout_width(folder.modules, backbone.width))
+    weights = backbone_weights(read_weights(folder.backbone, trust_pickle=trust_pickle), backbone, source)
+    width = readout_width(folder.modules, backbone.width)
+    heads = [read(module.folder).values() for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
+    files = mapped_files(chain(weights.values(), *heads))
+    return Model(folder, backbone, weights, read, width, files)
 
 
 def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:

@@ -14,6 +14,7 @@ from typing import TypeVar
 __all__ = ["Streams"]
 
 Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 
 class Streams:
@@ -31,8 +32,14 @@ class Streams:
             self._free = os.getpid(), slots
         return slots
 
-    def run(self, jobs: Iterator[Job], work: Callable[[Job], None]) -> None:
-        """Do ``work`` for every job; the jobs are drawn by one thread at a time. The first error is raised here."""
+    def run(
+        self, jobs: Iterator[Job], work: Callable[[Job], Result], show: Callable[[Result], None] = lambda _: None
+    ) -> None:
+        """Do ``work`` for every job, and ``show`` what it gave; jobs are drawn by one thread at a time.
+
+        The first error is raised here. ``show`` runs while no place is held, so it may call ``run`` itself, in any
+        thread; ``work`` may not.
+        """
         draw, slots = Lock(), self._slots()
         errors: list[BaseException] = []
 
@@ -44,7 +51,8 @@ class Streams:
                     if job is None:
                         return
                     with slots:
-                        work(job)
+                        result = work(job)
+                    show(result)
             except BaseException as error:  # handed to the caller's thread below
                 errors.append(error)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from twinvec.engine.mapped_file import check_unchanged, mapped_files
 from twinvec.engine.weights import Weights, check_array, read_weights
 from twinvec.errors import WeightsError
 from twinvec.types import Ids, TokenBatch, Vectors
@@ -34,8 +35,16 @@ class TableRuntime:
     is_normalized: bool
     name: str = "table"
 
+    def __post_init__(self) -> None:
+        self._files = mapped_files([self.table])  # none where the table was stored in another type, and so copied
+
+    def check(self) -> None:
+        """Refuse a table whose file was written into since it was mapped."""
+        check_unchanged(self._files)
+
     def means(self, ids: NDArray[np.int32], starts: Ids, counts: Ids) -> Vectors:
         """Vectors of texts whose ids are ``counts`` many from ``starts`` on, both ``(n,)``: ``(n, width)``."""
+        self.check()
         vectors = mean_rows(self.table, ids, starts, counts)
         return unit_rows(vectors) if self.is_normalized else vectors
 
@@ -47,6 +56,7 @@ class TableRuntime:
 
     def layers(self, batch: TokenBatch) -> Vectors:
         """The rows of the tokens as the only layer, ``(1, batch, tokens, width)``."""
+        self.check()
         return self.table[batch.ids][None]
 
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from twinvec.engine.mapped_file import MappedFile, check_unchanged
 from twinvec.engine.model import build_readout
 from twinvec.engine.onnx_runtime import open_session
 from twinvec.engine.readout import readout_width
 from twinvec.engine.torch_backbone import load_backbone, longest_input
-from twinvec.engine.weights import read_weights
+from twinvec.engine.weights import read_weights, weight_files
 from twinvec.errors import DeviceError
 from twinvec.extras import require
 from twinvec.model_folder import ModelFolder, Pooling
@@ -32,6 +33,9 @@ class TorchRuntime:
         self._torch = require("torch", extra="train", feature="runtime='torch'")
         if device == "cuda" and not self._torch.cuda.is_available():
             raise DeviceError("torch sees no CUDA device.", hint="Use device='cpu'.")
+        # Opened before transformers maps the same files, for the life of the model.
+        files = [file for file in weight_files(folder.backbone) if file.is_file() and file.stat().st_size]
+        self._files = [MappedFile.opened(file) for file in files]
         backbone = load_backbone(folder, feature="runtime='torch'", trust_pickle=trust_pickle)
         if backbone.config.is_encoder_decoder:
             backbone = backbone.get_encoder()
@@ -61,6 +65,7 @@ class TorchRuntime:
         return np.stack([states.cpu().numpy() for states in shown[::step]])
 
     def _run(self, batch: TokenBatch) -> Any:  # noqa: ANN401 - transformers' output
+        check_unchanged(self._files)
         feed = {"input_ids": batch.ids, "attention_mask": batch.mask}
         with self._torch.inference_mode():
             tensors = {name: self._torch.from_numpy(array).to(self._device) for name, array in feed.items()}

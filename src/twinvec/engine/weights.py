@@ -17,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from twinvec.engine.config import Backbone
+from twinvec.engine.mapped_file import MappedFile, mapped_file, mapped_files
 from twinvec.engine.renames import canonical_name
 from twinvec.engine.shapes import expected_shapes
 from twinvec.engine.stored import SCALE, unpack_int8
@@ -106,15 +107,17 @@ def _map_safetensors(file: Path) -> Weights:
     if not file.is_file():
         raise WeightsError(f"{file} is missing, although the index names it.", hint="Fetch the model again.")
     try:
+        mapped = MappedFile.opened(file)
         with safe_open(file, framework="numpy"):  # checks the header, and that the data are all there
             pass
-    except SafetensorError as error:
+    except (SafetensorError, ValueError) as error:  # an empty file cannot be mapped
         raise WeightsError(f"{file} is no whole safetensors file: {error}.", hint="Fetch the model again.") from error
-    with file.open("rb") as handle:
-        (n_header,) = struct.unpack("<Q", handle.read(8))
-        header = json.loads(handle.read(n_header))
+    if not mapped.is_at_its_path():  # else what was checked is not what was mapped
+        raise WeightsError(f"{file} was replaced while it was being read.", hint="Load the model again.")
+    (n_header,) = struct.unpack("<Q", mapped[:8])
+    header = json.loads(mapped[8 : 8 + n_header])
     header.pop("__metadata__", None)
-    data = np.memmap(file, dtype=np.uint8, mode="r")[8 + n_header :]
+    data = np.frombuffer(mapped, dtype=np.uint8, offset=8 + n_header)
     # A tensor of another type (some quantiser's integers, say) is none that an encoder reads.
     views = {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
     return unpack_int8(views, source=file)
@@ -122,7 +125,7 @@ def _map_safetensors(file: Path) -> Weights:
 
 def _view(data: Array, tensor: dict[str, Any]) -> Array:
     begin, end = tensor["data_offsets"]
-    array: Array = np.asarray(data[begin:end]).view(DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
+    array: Array = data[begin:end].view(DTYPES[tensor["dtype"]]).reshape(tensor["shape"])
     if tensor["dtype"] == "BF16":  # the upper half of a float32
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return array
@@ -137,26 +140,18 @@ class Place(NamedTuple):
 
 def place_on_disk(array: Array) -> Place | None:
     """The place of an array that is a view into a mapped file; None for all others."""
-    base: object = array
-    while isinstance(base, np.ndarray) and not (isinstance(base, np.memmap) and isinstance(base.base, mmap.mmap)):
-        base = base.base
-    if not isinstance(base, np.memmap) or base.filename is None or not array.flags.c_contiguous:
+    file = mapped_file(array)
+    if file is None or not array.flags.c_contiguous:
         return None
-    start, root = (each.__array_interface__["data"][0] for each in (array, base))
-    return Place(Path(base.filename).resolve(), base.offset + start - root)
+    start, root = (each.__array_interface__["data"][0] for each in (array, np.frombuffer(file, dtype=np.uint8)))
+    return Place(file.path, start - root)
 
 
 def forget_pages(arrays: Iterable[Array]) -> None:
     """Give back the memory of mapped weights that were read once; what is used again comes back from the file."""
-    bases: list[object] = []
-    for array in arrays:
-        base: object = array
-        while isinstance(base, np.ndarray):
-            base = base.base
-        if isinstance(base, mmap.mmap) and not any(base is known for known in bases):
-            bases.append(base)
-            if hasattr(base, "madvise"):  # not on Windows
-                base.madvise(mmap.MADV_DONTNEED)
+    for file in mapped_files(arrays):
+        if hasattr(file, "madvise"):  # not on Windows
+            file.madvise(mmap.MADV_DONTNEED)
 
 
 def _read_pickle(file: Path, *, trust: bool) -> Weights:

@@ -58,7 +58,9 @@ class ReadVectors:
 
     def _open_heads(self, behind: tuple[Module, ...], width: int) -> Any:  # noqa: ANN401 - a compiled type without stubs
         folder = replace(self._encoder.folder, modules=(Pooling(), *behind))
-        return open_session(build_heads(folder, width, partial(read_weights, trust_pickle=self._trust_pickle)))
+        heads = open_session(build_heads(folder, width, partial(read_weights, trust_pickle=self._trust_pickle)))
+        folder.check_unchanged()  # what was read now must be what was loaded
+        return heads
 
 
 @contextmanager

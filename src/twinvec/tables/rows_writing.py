@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -17,6 +16,7 @@ from twinvec.errors import InputError, shown
 from twinvec.extras import require
 from twinvec.tables.formats import STDIN, rows_format
 from twinvec.tables.target import check_target, new_file
+from twinvec.terminal import standard_output
 
 __all__ = ["check_rows_target", "write_rows"]
 
@@ -68,8 +68,9 @@ def write_rows(
     if csv_safe and chosen in ("csv", "tsv"):
         rows, columns = (list(map(safe_cell, row)) for row in rows), [str(safe_cell(name)) for name in columns]
     if str(target) == STDOUT:
-        count = write(rows, columns, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        file = standard_output()
+        count = write(rows, columns, file)
+        file.flush()
         return count
     with new_file(Path(target), replace=replace) as file:
         if not is_gzip(target):

@@ -51,6 +51,10 @@ class Tokenizer:
         """One more than the highest id the tokenizer can give."""
         return 1 + int(max(self.fast.get_vocab(with_added_tokens=True).values()))
 
+    def special_ids(self) -> list[int]:
+        """Ids of the special tokens, in rising order; a text that has one in its words gets that id."""
+        return sorted(id_ for id_, token in self.fast.get_added_tokens_decoder().items() if token.special)
+
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of each text, whole, without special tokens."""
         if self.lower_case:

@@ -14,9 +14,10 @@ from typing import Any
 from twinvec.encoder import Encoder
 from twinvec.engine.openvino_runtime import has_bfloat16
 from twinvec.errors import MissingExtraError
+from twinvec.file_states import file_states
 from twinvec.hub import find_model
 from twinvec.loading import load
-from twinvec.model_identity import engine_versions, model_digest
+from twinvec.model_identity import engine_versions, model_digest, model_files
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
@@ -51,6 +52,7 @@ class ModelSubject:
         self._prompts: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
         wanted = ("revision", "offline", "trust_pickle")
         self.folder = find_model(model, **{name: self._settings[name] for name in wanted if name in self._settings})
+        self._as_found = file_states(model_files(self.folder))
 
     @property
     def name(self) -> str:
@@ -76,6 +78,7 @@ class ModelSubject:
     def identity(self) -> str:
         """Digest of the model's files, of how it is run and read out, and of the versions that do it."""
         parts = {"files": model_digest(self.folder), "settings": self.settings, "versions": engine_versions()}
+        self._as_found.check()  # what is loaded, before or after, must be of the same files
         return "model-" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -90,7 +93,9 @@ class ModelSubject:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return load(self.folder, **{name: value for name, value in self._settings.items() if name != "revision"})
+        encoder = load(self.folder, **{name: value for name, value in self._settings.items() if name != "revision"})
+        self._as_found.check()
+        return encoder
 
 
 def _computes_bfloat16() -> bool:
