@@ -199,9 +199,9 @@ def kill_collection(result: dict[str, Any]) -> str:
     """What was left of collections whose writers were killed."""
     steps = ", ".join(f"{count:,} {step}" for step, count in result["steps_done"].items())
     return (
-        f"{result['kills']} kills, {result['in_flight']} of them within a step, of which {result['in_flight_done']} took "
-        f"effect as a whole. Steps acknowledged: {steps}. Lost or there twice: {result['lost']}. Half-written states in "
-        f"{result['reads']:,} reads: {len(result['faults'])}.\n\n{where(result)}"
+        f"{result['kills']} kills, {result['in_flight']} of them within a step, of which {result['in_flight_done']} "
+        f"took effect as a whole. Steps acknowledged: {steps}. Lost or there twice: {result['lost']}. Half-written "
+        f"states in {result['reads']:,} reads: {len(result['faults'])}.\n\n{where(result)}"
     )
 
 
@@ -209,8 +209,8 @@ def kill_train(result: dict[str, Any]) -> str:
     """What became of training runs that were killed."""
     at = result["steps_at_kills"]
     return (
-        f"{result['kills']} kills of {result['runs']} runs of {result['n_steps']} steps, at steps {min(at)} to {max(at)}, "
-        f"with a checkpoint every {result['checkpoint_every']}. Models with other weights than those of a run that nobody "
-        f"killed: {0 if result['same_weights'] else 'some'}. Logs with a step lost, there twice, or with another loss: "
-        f"{0 if result['same_log'] else 'some'}.\n\n{where(result)}"
+        f"{result['kills']} kills of {result['runs']} runs of {result['n_steps']} steps, at steps {min(at)} to "
+        f"{max(at)}, with a checkpoint every {result['checkpoint_every']}. Models with other weights than those of "
+        f"a run that nobody killed: {0 if result['same_weights'] else 'some'}. Logs with a step lost, there twice, or "
+        f"with another loss: {0 if result['same_log'] else 'some'}.\n\n{where(result)}"
     )
