@@ -72,7 +72,7 @@ def _run_worker(findings: Findings, seed: int, cases: range, kinds: str, keep: P
     )
     assert process.stdout is not None and process.stderr is not None
     at, done, limit = cases.start, cases.start - cases.step, START_S
-    with ThreadPoolExecutor(1) as pool:
+    with process, ThreadPoolExecutor(1) as pool:
         said = pool.submit(process.stderr.read)
         while True:
             timer = Timer(limit, process.kill)

@@ -41,7 +41,9 @@ __all__ = ["main"]
 def main() -> None:
     """Sentence vectors on the machine you have.
 
-    Results go to standard output, all else to standard error. Exit codes: 0 done, 1 an error, 2 a wrong call.
+    Results go to standard output, all else to standard error. Exit codes: 0 done, 1 an error, 2 a wrong call,
+    130 interrupted (Ctrl-C). Control characters in texts and names are shown on a terminal as \\uXXXX; data for a
+    file or a pipe stay as they are.
     """
 
 
