@@ -28,6 +28,8 @@ PACKAGES = (
     "transformers",
     "torch",
     "optimum-onnx",
+    "optimum-intel",
+    "nncf",
     "lancedb",
     "numpy",
     "faiss-cpu",
@@ -47,14 +49,14 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def sts_sentences(data: Path | None, count: int) -> tuple[list[str], str]:
+def sts_sentences(data: Path | None, count: int, *, files: str = "*.tsv.gz") -> tuple[list[str], str]:
     """Different sentences of the STS sets, seeded; without the data, sentences of Python's documentation."""
     if data is None or not (data / "sts").is_dir():
         from twinvec.cli.sentences import gather_sentences
 
         return gather_sentences(count), "docstrings of Python's standard library"
     found: dict[str, None] = {}
-    for file in sorted((data / "sts").glob("*.tsv.gz")):
+    for file in sorted((data / "sts").glob(files)):
         with gzip.open(file, "rt", encoding="utf-8") as handle:
             next(handle)
             for line in handle:
@@ -62,6 +64,13 @@ def sts_sentences(data: Path | None, count: int) -> tuple[list[str], str]:
     texts = sorted(found)
     random.Random(0).shuffle(texts)
     return texts[:count], "different sentences of all STS sets, seed 0"
+
+
+def other_sentences(data: Path | None, count: int, measured: list[str]) -> list[str]:
+    """Sentences of the STS training sets that are not measured, to calibrate with."""
+    found, _ = sts_sentences(data, count + len(measured), files="*-train.tsv.gz")
+    known = set(measured)
+    return [text for text in found if text not in known][:count]
 
 
 def alternate(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:

@@ -1,9 +1,10 @@
 """What the time of encoding is made of, and how far it is from what this CPU can do.
 
-    python benchmarks/limits.py [--model FOLDER] [--data FOLDER]
+    python benchmarks/limits.py [--model FOLDER] [--own NAME] [--data FOLDER] [--rounds 7]
 
 The limit is the rate of the bare matrix products, of the model's own shapes, on all cores at once: an encoder that
-did nothing else would reach it. Shares of operators come from onnxruntime's profiler.
+did nothing else would reach it. The shares of operators come from onnxruntime's profiler, on one core, over a batch of
+texts of mean length. MODEL and our own model are measured in float32 and in int8.
 """
 
 from __future__ import annotations
@@ -11,24 +12,42 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from statistics import median
 from threading import Thread
 from typing import Any
 
 import numpy as np
 import onnxruntime
 from common import arguments, sts_sentences, write_result
+from numpy.typing import NDArray
 
 import twinvec
+from twinvec.engine.calibration import measure_ranges
 from twinvec.engine.graph import MICROSOFT, Graph, GraphBuilder
+from twinvec.engine.int8 import Int8Linear, fold_contexts
 from twinvec.engine.model import Model, read_model
 from twinvec.engine.onnx_runtime import open_session
 from twinvec.types import Precision
 
 ROWS = 512  # tokens of a batch
-ROUNDS = 7
+BATCHES = 50  # that the profiler watches
+GROUPS = {
+    "linear layers": ("MatMulIntegerToFloat", "MatMul", "FusedMatMul", "Gemm"),
+    "attention's products": (),
+    "quantize": ("QuantizeLinear", "DequantizeLinear", "ReduceMax", "Abs", "Max", "Mul", "Squeeze", "Expand"),
+    "activation": ("BiasGelu", "FastGelu", "Gelu", "Relu", "Erf", "Tanh"),
+    "norm": ("LayerNormalization", "SkipLayerNormalization", "SimplifiedLayerNormalization"),
+    "softmax, transpose": ("Softmax", "Transpose", "Split"),
+    "add": ("Add",),
+    "gather": ("Gather",),
+    "other": (),
+}
+GROUP_OF = {operator: group for group, operators in GROUPS.items() for operator in operators}
 
 
 def products(model: Model) -> list[tuple[int, int]]:
@@ -54,7 +73,7 @@ def product_graph(n_in: int, n_out: int, precision: Precision) -> Graph:
     return builder.build({"y": (result, ["batch", "tokens", n_out])}, [], states_shape=["batch", "tokens", n_in])
 
 
-def rate(n_in: int, n_out: int, precision: Precision, cores: int) -> float:
+def rate(n_in: int, n_out: int, precision: Precision, cores: int, rounds: int) -> float:
     """Multiply-adds per second of one product on all cores at once, best of some rounds."""
     session = open_session(product_graph(n_in, n_out, precision))
     feed = {"states": np.ones((1, ROWS, n_in), dtype=np.float32)}
@@ -64,7 +83,7 @@ def rate(n_in: int, n_out: int, precision: Precision, cores: int) -> float:
             session.run(None, feed)
 
     seconds = []
-    for _ in range(ROUNDS + 1):
+    for _ in range(rounds + 1):
         threads = [Thread(target=work) for _ in range(cores)]
         started = time.perf_counter()
         for thread in threads:
@@ -75,72 +94,113 @@ def rate(n_in: int, n_out: int, precision: Precision, cores: int) -> float:
     return 20 * cores * ROWS * n_in * n_out / min(seconds)
 
 
-def texts_per_second(run: Callable[[], object], count: int) -> float:
+def texts_per_second(run: Callable[[], object], count: int, rounds: int) -> float:
     """Best of some rounds, after one that warms: the limit is that of the best round too."""
     run()
     seconds = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         started = time.perf_counter()
         run()
         seconds.append(time.perf_counter() - started)
     return count / min(seconds)
 
 
-def operator_shares(model: Model) -> dict[str, float]:
-    """Share of each operator in the time of one batch of typical length."""
-    graph = model.graph()
+def shown_graph(encoder: twinvec.Encoder) -> Graph:
+    """The graph that the encoder runs, built once more."""
+    model = read_model(encoder.folder)
+    if encoder.engine.precision == "float32":
+        return model.graph()
+    ranges = measure_ranges(model, encoder.tokenizer)
+    folded = replace(model, weights=fold_contexts(model.weights, ranges))
+    return folded.graph(linear=partial(Int8Linear, ranges=ranges))
+
+
+def profile(graph: Graph, ids: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """What onnxruntime's profiler reports of each operator in each batch, on one core."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.enable_profiling = True
+    feed = {"ids": ids, "mask": np.ones_like(ids), "pool_mask": np.ones_like(ids)}
     with tempfile.TemporaryDirectory() as folder:
         options.profile_file_prefix = str(Path(folder) / "profile")
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in graph.weights.values()]
         options.add_external_initializers(list(graph.weights), values)
         session = onnxruntime.InferenceSession(graph.proto.SerializeToString(), options)
-        ids = np.random.default_rng(0).integers(1000, 20_000, (34, 15))
-        feed = {"ids": ids, "mask": np.ones_like(ids), "pool_mask": np.ones_like(ids)}
-        for _ in range(30):
+        for _ in range(BATCHES):
             session.run(None, feed)
-        events = json.loads(Path(session.end_profiling()).read_text())
-    times: Counter[str] = Counter()
-    for event in events:
-        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
-            kind = event["args"]["op_name"]
-            # attention's products have four axes, those of linear layers three
-            shapes = event["args"].get("output_type_shape") or [{}]
-            is_linear = kind == "MatMul" and len(next(iter(shapes[0].values()), [])) == 3
-            times["linear layers" if is_linear else kind] += event["dur"]
-    total = sum(times.values())
-    return {name: round(value / total, 3) for name, value in times.most_common(8)}
+        events: list[dict[str, Any]] = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
+    return [event for event in events if event.get("cat") == "Node" and event["name"].endswith("_kernel_time")]
+
+
+def group_of(event: dict[str, Any]) -> str:
+    """The kind of work that an operator does."""
+    kind = event["args"]["op_name"]
+    shapes = event["args"].get("output_type_shape") or [{}]
+    has_heads = len(next(iter(shapes[0].values()), [])) == 4  # the states of linear layers have two or three axes
+    return "attention's products" if kind in ("MatMul", "FusedMatMul") and has_heads else GROUP_OF.get(kind, "other")
+
+
+def operator_shares(encoder: twinvec.Encoder, n_tokens: float) -> dict[str, Any]:
+    """Share of each kind of operator in the time of one batch of texts of typical length.
+
+    Each operator of the graph counts with its median over all batches, so that an interruption counts for nothing.
+    """
+    length = round(n_tokens)
+    ids = np.random.default_rng(0).integers(0, encoder.engine.n_vocabulary, (ROWS // length, length))
+    durations: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for event in profile(shown_graph(encoder), ids):
+        key = event["args"]["node_index"], event["args"]["op_name"], group_of(event)
+        durations[key].append(event["dur"])
+    groups, operators = dict.fromkeys(GROUPS, 0.0), defaultdict[str, float](float)
+    for (_, operator, group), found in durations.items():
+        groups[group] += median(found)
+        operators[operator] += median(found)
+    total = sum(groups.values())
+    largest = sorted(operators, key=operators.__getitem__, reverse=True)[:12]
+    return {
+        "profiled_batch": list(ids.shape),
+        "shares": {name: round(value / total, 3) for name, value in groups.items()},
+        "operators": {name: round(operators[name] / total, 3) for name in largest},
+    }
+
+
+def typical_length(encoder: twinvec.Encoder, texts: list[str]) -> float:
+    """Mean tokens of the texts, as far as the model reads them."""
+    return float(np.minimum(encoder.count_tokens(texts), encoder.max_tokens or np.inf).mean())
+
+
+def measured_limit(encoder: twinvec.Encoder, texts: list[str], n_tokens: float, rounds: int) -> dict[str, Any]:
+    """The rate that the products alone allow, and the rate that the encoder reaches."""
+    model, precision = read_model(encoder.folder), encoder.engine.precision
+    sizes = products(model)
+    rates = {size: rate(*size, precision, encoder.settings.n_streams, rounds) for size in set(sizes)}
+    seconds = sum(n_in * n_out / rates[n_in, n_out] for n_in, n_out in sizes) * model.backbone.n_layers * n_tokens
+    reached = texts_per_second(lambda: encoder.encode(texts, progress=False), len(texts), rounds)
+    return {
+        "products_gflops_all_cores": round(2e-9 * float(np.mean(list(rates.values()))), 1),
+        "limit_texts_per_second": round(1 / seconds),
+        "texts_per_second": round(reached),
+        "share_of_limit": round(reached * seconds, 2),
+    }
 
 
 def main() -> None:
     """Measure, print, write."""
-    options = arguments(__doc__).parse_args()
+    parser = arguments(__doc__)
+    parser.add_argument("--own", default="twinvec-mini", help="our model, to run beside")
+    options = parser.parse_args()
     texts, source = sts_sentences(options.data, 2_000)
     rows: list[dict[str, Any]] = []
     precisions: tuple[Precision, ...] = ("float32", "int8")
-    for precision in precisions:
-        encoder = twinvec.load(options.model, precision=precision, long="cut")
-        model = read_model(encoder.folder)
-        sizes = products(model)
-        n_tokens = float(np.minimum(encoder.count_tokens(texts), encoder.max_tokens or np.inf).mean())
-        rates = {size: rate(*size, precision, encoder.settings.n_streams) for size in set(sizes)}
-        seconds = sum(n_in * n_out / rates[n_in, n_out] for n_in, n_out in sizes) * model.backbone.n_layers * n_tokens
-        reached = texts_per_second(lambda encoder=encoder: encoder.encode(texts, progress=False), len(texts))  # type: ignore[misc]
-        rows.append(
-            {
-                "precision": precision,
-                "products_gflops_all_cores": round(2e-9 * float(np.mean(list(rates.values()))), 1),
-                "limit_texts_per_second": round(1 / seconds),
-                "texts_per_second": round(reached),
-                "share_of_limit": round(reached * seconds, 2),
-            }
-        )
-        print(json.dumps(rows[-1]))
-    shares = operator_shares(read_model(twinvec.load(options.model).folder))
-    print(json.dumps(shares))
-    write_result("limits", {"model": options.model.name, "texts": source, "rows": rows, "float32_shares": shares})
+    for model in (options.model, options.own):
+        for precision in precisions:
+            encoder = twinvec.load(model, precision=precision, long="cut")
+            n_tokens = typical_length(encoder, texts)
+            row = {"model": Path(model).name, "precision": precision, "mean_tokens": round(n_tokens, 1)}
+            row |= measured_limit(encoder, texts, n_tokens, options.rounds)
+            rows.append(row | operator_shares(encoder, n_tokens))
+            print(json.dumps(rows[-1]))
+    write_result("limits", {"model": options.model.name, "own": options.own, "texts": source, "rows": rows})
 
 
 if __name__ == "__main__":

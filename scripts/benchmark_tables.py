@@ -40,7 +40,19 @@ def encode(result: dict[str, Any]) -> str:
         for row in result["rows"]
     ]
     header = [f"{result['model']}, {result['n_texts']:,} sentences", "a second", "ratio", "mean cosine", "lowest"]
-    return f"{table(header, rows)}\n\n{where(result)}"
+    return "\n\n".join([table(header, rows), *_rival_settings(result), where(result)])
+
+
+def _rival_settings(result: dict[str, Any]) -> list[str]:
+    """The batch size at which each rival ran, and which of them did not run."""
+    sizes = [str(row["batch_size"]) for row in result["rows"] if row.get("batch_size")]
+    if not sizes:  # an older result: the rivals ran with their defaults
+        return []
+    failed = "".join(f" {name} did not run." for name in result["did_not_run"])
+    return [
+        "Each row of sentence-transformers ran at the batch size that was fastest for it "
+        f"({', '.join(sizes)}, from top to bottom).{failed}"
+    ]
 
 
 def start(result: dict[str, Any]) -> str:
@@ -68,10 +80,10 @@ def memory(result: dict[str, Any]) -> str:
 
 
 def limits(result: dict[str, Any]) -> str:
-    """How near the bare matrix products the encoder runs."""
+    """How near the bare matrix products the encoder runs, and what the rest of its time goes to."""
     rows = [
         [
-            row["precision"],
+            _model_at_precision(result, row),
             f"{row['products_gflops_all_cores']:.0f}",
             str(row["limit_texts_per_second"]),
             str(row["texts_per_second"]),
@@ -79,9 +91,22 @@ def limits(result: dict[str, Any]) -> str:
         ]
         for row in result["rows"]
     ]
-    header = ["precision", "products, Gflop/s", "their limit, texts/s", "reached", "share"]
-    shares = ", ".join(f"{name} {share:.1%}" for name, share in result["float32_shares"].items())
-    return f"{table(header, rows)}\n\nTime in float32, by operator: {shares}.\n\n{where(result)}"
+    header = ["model", "products, Gflop/s", "their limit, texts/s", "reached", "share"]
+    return "\n\n".join([table(header, rows), *_operator_shares(result), where(result)])
+
+
+def _operator_shares(result: dict[str, Any]) -> list[str]:
+    profiled = [row for row in result["rows"] if "shares" in row]  # older results have none by kind of work
+    if not profiled:
+        return []
+    header = ["share of the time", *(_model_at_precision(result, row) for row in profiled)]
+    rows = [[kind, *(f"{row['shares'][kind]:.1%}" for row in profiled)] for kind in profiled[0]["shares"]]
+    words = "Where the time of one core goes, in a batch of texts of mean length (onnxruntime's profiler):"
+    return [words, table(header, rows)]
+
+
+def _model_at_precision(result: dict[str, Any], row: dict[str, Any]) -> str:
+    return f"{row.get('model', result['model'])} {row['precision']}"
 
 
 def static(result: dict[str, Any]) -> str:
