@@ -169,11 +169,13 @@ def test_a_damaged_file_costs_its_own_vectors_only(tmp_path_factory, place, shar
 
 def test_what_a_killed_writer_leaves_is_not_read(tmp_path):
     keys, vectors = fill(tmp_path)
-    for name in ("new", "old"):
-        (tmp_path / f".{name}.partial").write_bytes(b"half a fi")
-    os.utime(tmp_path / ".old.partial", (0, 0))
+    new, old = (tmp_path / f".{letter * 32}.vectors.partial-0123456789abcdef" for letter in "ab")
+    others = tmp_path / ".mine.partial"
+    for file in (new, old, others):
+        file.write_bytes(b"half a fi")
+        os.utime(file, None if file == new else (0, 0))
     store = VectorStore(tmp_path)
-    assert [file.name for file in tmp_path.glob(".*.partial")] == [".new.partial"]
+    assert sorted(tmp_path.glob(".*.partial*")) == sorted([new, others])
     assert np.array_equal(store.vectors(store.rows(keys)), vectors)
 
 

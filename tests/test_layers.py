@@ -194,7 +194,7 @@ def test_the_report_holds_a_page_plots_and_all_numbers(report):
     folder, _ = report
     names = sorted(file.name for file in folder.iterdir())
     per_model = [f"{what}-{model}.png" for what in ("cosines", "text-1", "words") for model in ("bert", "mpnet")]
-    assert names == sorted(["distances.png", "layers.json", "report.html", *per_model])
+    assert names == sorted([".twinvec.json", "distances.png", "layers.json", "report.html", *per_model])
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in folder.glob("*.png"))
     numbers = json.loads((folder / "layers.json").read_text())
     assert [each["model"] for each in numbers["models"]] == ["bert", "mpnet"]

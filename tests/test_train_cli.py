@@ -177,7 +177,7 @@ def test_that_a_pickle_may_be_read_is_not_for_a_recipe_to_say(tmp_path, monkeypa
 def test_folders_that_cannot_be_are_refused_by_name(files, tiny_bert, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o")
-    assert "file/model.run" in call(*arguments, tmp_path / "file/model", exit_code=1).stderr
+    assert "file/model: Not a directory" in call(*arguments, tmp_path / "file/model", exit_code=1).stderr
     monkeypatch.chdir(tmp_path)
     assert "exists already" in call(*arguments, ".", exit_code=1).stderr
 
