@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") and find_spec("transformers") else ["src/twinvec/train/*"]
+collect_ignore_glob = [] if find_spec("torch") and find_spec("transformers") else ["src/twinvec/training/*"]

@@ -52,7 +52,7 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 def sts_sentences(data: Path | None, count: int, *, files: str = "*.tsv.gz") -> tuple[list[str], str]:
     """Different sentences of the STS sets, seeded; without the data, sentences of Python's documentation."""
     if data is None or not (data / "sts").is_dir():
-        from twinvec.cli.sentences import gather_sentences
+        from twinvec.data.sentences import gather_sentences
 
         return gather_sentences(count), "docstrings of Python's standard library"
     found: dict[str, None] = {}

@@ -19,13 +19,11 @@ import numpy as np
 from common import write_result
 
 from twinvec.collection import Collection
-from twinvec.collection.searching import Mode
-from twinvec.evaluate.bootstrap import interval
-from twinvec.evaluate.outcome import Outcome
-from twinvec.evaluate.statistics import value_of
-from twinvec.evaluate.tasks.data_sets import load_task
-from twinvec.evaluate.tasks.ranking import ndcg
-from twinvec.evaluate.tasks.retrieval import RetrievalTask, run_retrieval
+from twinvec.collection.search import Mode
+from twinvec.evaluation.resampling import interval
+from twinvec.evaluation.statistics import Outcome, value_of
+from twinvec.evaluation.tasks.data_sets import load_task
+from twinvec.evaluation.tasks.retrieval import RetrievalTask, ndcg, run_retrieval
 from twinvec.loading import load
 
 K = 10

@@ -27,10 +27,9 @@ from twinvec.search import (
     search_index,
     top_k,
 )
-from twinvec.search.building import sample_rows
-from twinvec.search.index_settings import sample_size
-from twinvec.search.recall import share_found
-from twinvec.search.workers import Workers
+from twinvec.search.approximate import sample_rows, share_found
+from twinvec.search.exact import Workers
+from twinvec.search.index import sample_size
 from twinvec.types import Array, Ids, Vectors
 
 K = 10

@@ -34,8 +34,8 @@ import transformers.models.bert.modeling_bert  # noqa: F401
 
 from tiny import write_tiny_model  # type: ignore[import-not-found] # of the tests
 from training import make_recipe  # type: ignore[import-not-found]
-from twinvec.train.recipe import Recipe
-from twinvec.train.run import RunOptions, run_recipe
+from twinvec.training.recipe import Recipe
+from twinvec.training.run import RunOptions, run_recipe
 
 CHECKPOINT_EVERY = 3
 DECIDING = (".safetensors", ".json")  # of a model's files; cards and records tell times

@@ -31,7 +31,7 @@ from twinvec.engine.calibration import measure_ranges
 from twinvec.engine.graph import MICROSOFT, Graph, GraphBuilder
 from twinvec.engine.int8 import Int8Linear, fold_contexts
 from twinvec.engine.model import Model, read_model
-from twinvec.engine.onnx_runtime import open_session
+from twinvec.engine.runtimes import open_session
 from twinvec.types import Precision
 
 ROWS = 512  # tokens of a batch

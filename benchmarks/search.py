@@ -29,7 +29,7 @@ from vector_sets import HELD_OUT, Perturbed, real_texts, real_vectors
 
 from twinvec.cluster import Communities, CommunitySettings
 from twinvec.search import Pairs, most_similar_pairs, search
-from twinvec.search.recall import share_found
+from twinvec.search.approximate import share_found
 from twinvec.types import Array, Ids, Vectors
 
 N_TEXTS, N_QUERIES, N_PAIRS, K = 10_000, 1_000, 500_000, 10

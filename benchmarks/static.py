@@ -23,8 +23,8 @@ from common import alternate, arguments, sts_sentences, write_result
 from numpy.typing import NDArray
 
 import twinvec
-from twinvec.static import StaticEncoder
-from twinvec.text import WordReader
+from twinvec.loading import StaticEncoder
+from twinvec.model.tokenizer import WordReader
 
 N_TEXTS, N_RIVAL_TEXTS = 20_000, 2_000
 AGAIN, NEW = "twinvec static, again", "twinvec static, new"

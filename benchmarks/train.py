@@ -87,11 +87,11 @@ def snli_pairs(data: Path, n: int) -> list[tuple[str, str, str]]:
 
 def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> None:
     """Our loop, over all pairs once."""
-    from twinvec.examples import DataSource
-    from twinvec.train.loop import start_training, train
-    from twinvec.train.preparing import prepare, read_material
-    from twinvec.train.processes import ALONE
-    from twinvec.train.recipe import DataPart, ModelPart, Recipe
+    from twinvec.data.roles import DataSource
+    from twinvec.training.loop import start_training, train
+    from twinvec.training.prepare import prepare, read_material
+    from twinvec.training.processes import ALONE
+    from twinvec.training.recipe import DataPart, ModelPart, Recipe
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "pairs.tsv"

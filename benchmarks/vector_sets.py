@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 import twinvec
-from twinvec.search.workers import Workers
+from twinvec.search.exact import Workers
 from twinvec.types import Vectors
 
 ENGLISH = ("argument", "nli", "search", "sts", "transfer")
@@ -31,7 +31,7 @@ Shape = Literal["real", "even"]
 def real_texts(data: Path | None) -> tuple[list[str], str]:
     """All different English texts of three words and more, seeded; without the data, sentences of documentation."""
     if data is None or not (data / "nli").is_dir():
-        from twinvec.cli.sentences import gather_sentences
+        from twinvec.data.sentences import gather_sentences
 
         return gather_sentences(10_000), "docstrings of Python's standard library"
     found: dict[str, None] = {}

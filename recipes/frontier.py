@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import twinvec
-from twinvec.cli.sentences import gather_sentences
-from twinvec.engine.stored import pack_int8
-from twinvec.engine.weights import read_weights
-from twinvec.train import Recipe, read_recipe, run_recipe
+from twinvec.data.sentences import gather_sentences
+from twinvec.engine.weights import pack_int8, read_weights
+from twinvec.training import Recipe, read_recipe, run_recipe
 
 SHAPES: dict[str, tuple[tuple[int, ...], int]] = {
     "2 layers x 1536": ((0, 5), 1536),

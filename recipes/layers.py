@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import twinvec
+from twinvec.data.examples import Examples, read_examples
 from twinvec.engine.config import read_backbone
-from twinvec.examples import Examples, read_examples
-from twinvec.hub import find_model
 from twinvec.metrics import spearman
-from twinvec.model_folder import read_model_folder
-from twinvec.train import read_recipe
-from twinvec.train.shrinking import shrink_model
+from twinvec.model.folder import read_model_folder
+from twinvec.model.hub import find_model
+from twinvec.training import read_recipe
+from twinvec.training.prune import shrink_model
 
 COUNTS = 2, 3, 4
 

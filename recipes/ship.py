@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from twinvec.shipped import SHIPPED
+from twinvec.model.hub import SHIPPED
 
 ROOT = Path(__file__).parents[1]
 MODELS, DOCS = ROOT / "src/twinvec/models", ROOT / "docs/models"

@@ -11,9 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import twinvec
-from twinvec.cli.sentences import gather_sentences
 from twinvec.cluster import KMeans, KMeansSettings, describe_clusters, map_vectors
-from twinvec.report.cluster_map import ClusterMap, map_png
+from twinvec.data.sentences import gather_sentences
+from twinvec.report.clusters import ClusterMap, map_png
 
 TARGET = Path(__file__).parents[1] / "docs/lab/clusters.png"
 N_TEXTS, N_CLUSTERS = 3_000, 12

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import twinvec
-from twinvec.cli.sentences import gather_sentences
-from twinvec.examples import DataSource, read_examples
-from twinvec.lab import survey_layers
-from twinvec.lab.findings import LayerFindings
-from twinvec.lab.picture import picture_text
-from twinvec.lab.sweep import sweep_readings
-from twinvec.lab.verdict import as_dict
-from twinvec.report.layer_plots import draw_distances, draw_picture
-from twinvec.report.sweep_plots import draw_sweep
+from twinvec.analysis import survey_layers
+from twinvec.analysis.layers import LayerFindings, picture_text
+from twinvec.analysis.sweep import sweep_readings
+from twinvec.analysis.verdict import as_dict
+from twinvec.data.examples import read_examples
+from twinvec.data.roles import DataSource
+from twinvec.data.sentences import gather_sentences
+from twinvec.report.plots import draw_distances, draw_picture
+from twinvec.report.sweep import draw_sweep
 
 PLACE = Path(__file__).parents[1] / "docs/lab"
 MODELS = "minilm", "mpnet", "tinybert"

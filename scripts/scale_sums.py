@@ -17,7 +17,7 @@ from typing import Any
 
 from result_markdown import table, where
 
-from twinvec.sizes import show_size
+from twinvec.files import show_size
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"

@@ -31,16 +31,10 @@ import twinvec  # noqa: E402
 from tiny import FAMILIES, WORDS, write_tiny_model  # noqa: E402
 from training import make_recipe, sts_source, write_pairs, write_sts  # noqa: E402
 from twinvec.bulk import BulkSettings, FileSource, FolderModel, embed_bulk, read_bulk  # noqa: E402
-from twinvec.cluster import (  # noqa: E402
-    Agglomerative,
-    AgglomerativeSettings,
-    Communities,
-    CommunitySettings,
-    KMeans,
-    KMeansSettings,
-)
-from twinvec.examples import DataSource  # noqa: E402
-from twinvec.model_folder import POOLING_MODES  # noqa: E402
+from twinvec.cluster import Agglomerative, AgglomerativeSettings, Communities, CommunitySettings, KMeans, KMeansSettings  # noqa: E402
+from twinvec.data.roles import DataSource  # noqa: E402
+from twinvec.engine.calibration import sample_texts  # noqa: E402
+from twinvec.model.folder import POOLING_MODES  # noqa: E402
 from twinvec.search import (  # noqa: E402
     IndexSettings,
     build_index,
@@ -50,7 +44,6 @@ from twinvec.search import (  # noqa: E402
     search,
     search_index,
 )
-from twinvec.text.samples import sample_texts  # noqa: E402
 
 EVALUATED = ("stsb", "sick-r", "cr", "cranfield")
 OBJECTIVES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -183,9 +176,9 @@ def _marked(path: Path) -> Path:
 
 def training(work: Path) -> Iterator[tuple[str, object]]:
     """The weights of a tiny model after each objective, run whole and run in two parts."""
-    from twinvec.train.loop import StepReport
-    from twinvec.train.recipe import DataPart
-    from twinvec.train.run import RunOptions, run_recipe
+    from twinvec.training.loop import StepReport
+    from twinvec.training.recipe import DataPart
+    from twinvec.training.run import RunOptions, run_recipe
 
     os.environ["TWINVEC_CACHE"] = str(work / "cache")
     start = write_tiny_model(work / "start")
@@ -219,9 +212,9 @@ def training(work: Path) -> Iterator[tuple[str, object]]:
 
 def evaluation(work: Path) -> Iterator[tuple[str, object]]:
     """All digits of an evaluation: numbers, intervals and predictions."""
-    from twinvec.evaluate.cache import CachedEmbed
-    from twinvec.evaluate.subjects import ModelSubject
-    from twinvec.evaluate.suite import load_tasks, run_suite
+    from twinvec.evaluation.cache import CachedEmbed
+    from twinvec.evaluation.suite import load_tasks, run_suite
+    from twinvec.evaluation.systems import ModelSubject
 
     data = os.environ.get("TWINVEC_DATA")
     if not data:

@@ -22,7 +22,7 @@ import pyarrow.parquet  # noqa: F401 - here, so that the children need not load 
 
 from bulk_fakes import FakeModel
 from twinvec.bulk import BulkSettings, embed_bulk
-from twinvec.model_identity import engine_versions
+from twinvec.model.identity import engine_versions
 
 WATCHED = {"open", "os.rename", "os.remove", "os.mkdir"}  # fsync and write raise no event; renames come after both
 

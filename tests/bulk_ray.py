@@ -25,16 +25,8 @@ from ray._private import ray_constants
 from ray.cluster_utils import Cluster
 
 from bulk_fakes import content
-from twinvec.bulk import (
-    BulkSettings,
-    FolderModel,
-    RayWorkers,
-    embed_bulk,
-    open_bulk,
-    pairs_of_shards,
-    ray_workers,
-    search_shards,
-)
+from twinvec.bulk import BulkSettings, FolderModel, RayWorkers, embed_bulk, open_bulk, pairs_of_shards, search_shards
+from twinvec.bulk import ray as ray_workers
 from twinvec.bulk import search as bulk_search
 
 MEMORY = 80 << 20

@@ -18,9 +18,9 @@ from safetensors.numpy import load_file, save_file
 
 import twinvec
 from tiny import FAMILIES, VOCABULARY, WIDTH, tiny_tokenizer, write_json, write_plain_model, write_tiny_model
+from twinvec.engine.inspect import inspect_model
+from twinvec.engine.static import write_static
 from twinvec.errors import TwinvecError
-from twinvec.inspection import inspect_model
-from twinvec.static_saving import write_static
 
 TEXTS = [
     "the cat sits on the mat",

@@ -15,8 +15,8 @@ from safetensors.numpy import load_file, save_file
 
 import twinvec
 from tiny import tiny_tokenizer, write_plain_model, write_tiny_model
+from twinvec.engine.inspect import inspect_model
 from twinvec.errors import ModelFolderError, ModelNotFoundError, UnknownNameError, WeightsError
-from twinvec.inspection import inspect_model
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from twinvec.errors import InputError
-from twinvec.evaluate.best_of_many import leads
-from twinvec.evaluate.drawing import Resamples, Resampling, resample
-from twinvec.evaluate.outcome import Outcome
+from twinvec.evaluation.best_of_many import leads
+from twinvec.evaluation.resampling import Resamples, Resampling, resample
+from twinvec.evaluation.statistics import Outcome
 
 FEW = Resampling(n_resamples=200)
 

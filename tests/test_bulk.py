@@ -22,7 +22,7 @@ from bulk_fakes import FakeModel, Interrupted, ListSource, content, fake_vectors
 from twinvec.bulk import BulkSettings, FileSource, embed_bulk, open_bulk, read_bulk
 from twinvec.bulk import job as job_module
 from twinvec.bulk import source as source_module
-from twinvec.bulk.folder import locked
+from twinvec.bulk.job import locked
 from twinvec.bulk.rows import RowsWriter
 from twinvec.errors import InputError, RowError, UnknownNameError
 

@@ -17,9 +17,9 @@ import twinvec
 from bulk_fakes import content, in_memory
 from twinvec.bulk import BulkState, FolderModel, open_bulk, read_bulk
 from twinvec.cli import main
-from twinvec.cli.bulk import progress_line
+from twinvec.cli.embed import progress_line
 from twinvec.errors import InputError
-from twinvec.sizes import parse_size
+from twinvec.files import parse_size
 
 pytest.importorskip("pyarrow")
 

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twinvec.bulk import lookup as lookup_module
-from twinvec.bulk.keys import keys_of
-from twinvec.bulk.lookup import BYTES_PER_TEXT, Lookup
-from twinvec.bulk.planning import Planner, ShardLimits, free_ranges
+from twinvec.bulk import plan as lookup_module
+from twinvec.bulk.plan import BYTES_PER_TEXT, Lookup, Planner, ShardLimits, free_ranges, keys_of
 
 TEXTS = st.lists(st.text(alphabet="abc", max_size=4), max_size=60)
 QUICK = settings(max_examples=40, deadline=None)

@@ -14,7 +14,7 @@ import pytest
 
 from bulk_fakes import in_memory
 from twinvec.bulk import BulkSettings, FolderModel, embed_bulk
-from twinvec.bulk.ray_cluster import run_tasks
+from twinvec.bulk.ray import run_tasks
 from twinvec.errors import InputError
 
 ray = pytest.importorskip("ray")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from bulk_fakes import FakeModel, ListSource, in_memory
 from twinvec.bulk import BulkSettings, embed_bulk, open_bulk, pairs_of_shards, search_shards
-from twinvec.bulk import pairs as pairs_module
-from twinvec.bulk.marks import Marks
+from twinvec.bulk import search as pairs_module
+from twinvec.bulk.plan import Marks
 from twinvec.bulk.search import merge_hits
 from twinvec.encoder import Block
 from twinvec.errors import InputError, UnknownNameError

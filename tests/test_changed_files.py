@@ -15,9 +15,9 @@ from safetensors.numpy import load_file, save_file
 import twinvec
 from tiny import WIDTH, write_json, write_tiny_model
 from twinvec import TwinvecError
-from twinvec.engine import onnx_runtime
+from twinvec.engine import runtimes as onnx_runtime
+from twinvec.engine.static import write_static
 from twinvec.errors import ModelFolderError, WeightsError
-from twinvec.static_saving import write_static
 
 TEXT = "the small cat sleeps under the old tree"
 ZEBRA = "new words: 0123456789 zebra, river, moon!"  # tokens that were not read before the change
@@ -229,7 +229,7 @@ def test_the_identity_of_a_model_is_that_of_what_was_loaded(model):
 
 def test_an_evaluation_does_not_keep_vectors_under_the_identity_of_another_model(model):
     pytest.importorskip("scipy")
-    from twinvec.evaluate.subjects.model import ModelSubject
+    from twinvec.evaluation.systems.model import ModelSubject
 
     subject = ModelSubject(str(model))
     assert subject.identity

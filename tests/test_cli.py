@@ -18,11 +18,10 @@ from twinvec import types
 from twinvec.cli import demo as demo_module
 from twinvec.cli import embed as embed_module
 from twinvec.cli import main, options
-from twinvec.cli.group import CleanErrors
-from twinvec.cli.screen import show_seconds
+from twinvec.cli.screen import CleanErrors, show_seconds
+from twinvec.data.table import READ_FORMATS
 from twinvec.errors import DeviceError, InputError, ModelNotFoundError
-from twinvec.model_folder import READOUTS
-from twinvec.tables import READ_FORMATS
+from twinvec.model.folder import READOUTS
 from twinvec.vectors import SIMILARITIES
 
 TEXTS = ["a cat sits", "", "the cat sits"]
@@ -309,7 +308,7 @@ class FakeInspection:
 
 
 def test_inspect_shows_rows_and_warnings_as_table_or_json(monkeypatch):
-    inspection = pytest.importorskip("twinvec.inspection")
+    inspection = pytest.importorskip("twinvec.engine.inspect")
     monkeypatch.setattr(inspection, "inspect_model", lambda name: FakeInspection())
     shown = run("inspect", "any").stdout
     assert [line.split() for line in shown.splitlines()] == [

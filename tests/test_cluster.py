@@ -23,9 +23,9 @@ from twinvec.cluster import (
     map_vectors,
 )
 from twinvec.cluster.agglomerative import by_size
-from twinvec.cluster.words import words_of
+from twinvec.cluster.describe import words_of
 from twinvec.errors import InputError, MissingExtraError, UnknownNameError
-from twinvec.metrics.clustering import v_measure
+from twinvec.metrics import v_measure
 from twinvec.search import IndexSettings, build_index
 
 patient = settings(deadline=None)
@@ -310,7 +310,7 @@ def test_few_or_narrow_vectors_have_a_map_too(shape):
 
 
 def test_umap_is_used_where_it_is_installed_and_asked_for_by_name(monkeypatch):
-    from twinvec.cluster import mapping
+    from twinvec.cluster import describe as mapping
 
     monkeypatch.setattr(mapping, "find_spec", lambda name: None)
     assert mapping.choose_projection("auto", 100) == "pca"

@@ -11,7 +11,9 @@ import pytest
 import twinvec
 from collections_of_fakes import CountingEmbedder, contents, fake_collection, stored_vectors, vectors_of
 from tiny import write_tiny_model
-from twinvec.collection import Collection, Entry, maintaining, own_id, re_embedding
+from twinvec.collection import Collection, Entry, own_id
+from twinvec.collection import write as maintaining
+from twinvec.collection import write as re_embedding
 from twinvec.errors import CollectionError, InputError, MissingExtraError, TwinvecError, UnknownNameError
 from twinvec.search import search as exact_search
 

@@ -92,7 +92,7 @@ def test_a_panic_of_lance_is_an_error_of_the_collection(filled, monkeypatch, kin
     def panics(*_):
         raise type("RustPanic", (kind,), {})("rust future panicked")
 
-    monkeypatch.setattr("twinvec.collection.searching._best", panics)
+    monkeypatch.setattr("twinvec.collection.search._best", panics)
     with pytest.raises(CollectionError, match=r"rust future panicked\. A file of the collection is missing or damaged"):
         filled.search("cat")
 

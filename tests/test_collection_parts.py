@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinvec.collection.columns import KINDS, column_kinds
-from twinvec.collection.filters import check_filter, one_of
-from twinvec.collection.fusion import reciprocal_rank_fusion
-from twinvec.collection.lance_errors import lance_errors
-from twinvec.collection.maintaining import is_worn
+from twinvec.collection.indexes import lance_errors
+from twinvec.collection.rows import check_filter, one_of
+from twinvec.collection.schema import KINDS, column_kinds
+from twinvec.collection.search import reciprocal_rank_fusion
+from twinvec.collection.write import is_worn
 from twinvec.errors import CollectionError, InputError, UnknownNameError
 
 rankings = st.lists(st.lists(st.integers(0, 20), unique=True), max_size=4)

@@ -12,9 +12,9 @@ from threading import Thread
 import pytest
 
 from collections_of_fakes import CountingEmbedder, contents, fake_collection
-from twinvec.collection import Collection, locking
-from twinvec.collection.location import locate
-from twinvec.collection.store import Store
+from twinvec.collection import Collection
+from twinvec.collection import store as locking
+from twinvec.collection.store import Store, locate
 from twinvec.errors import CollectionError, InputError
 
 pytest.importorskip("lancedb")

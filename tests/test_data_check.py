@@ -10,11 +10,19 @@ from hypothesis import strategies as st
 
 from twinvec.cli import data as data_module
 from twinvec.cli import main
+from twinvec.data.check import (
+    check_examples,
+    equal_rows,
+    find_contradictions,
+    find_duplicates,
+    read_other_texts,
+    text_key,
+)
+from twinvec.data.check_report import survey_examples
+from twinvec.data.examples import Examples
+from twinvec.data.read import open_table
+from twinvec.data.roles import KINDS, DataSource
 from twinvec.errors import InputError
-from twinvec.examples import KINDS, DataSource, Examples, check_examples, read_other_texts, survey_examples
-from twinvec.examples.overlap import text_key
-from twinvec.examples.repeats import equal_rows, find_contradictions, find_duplicates
-from twinvec.tables import open_table
 
 NLI = """label\tpremise\thypothesis
 neutral\tA cat sits.\tIt is black.

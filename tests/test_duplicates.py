@@ -13,8 +13,8 @@ from fakes import HashEncoder
 from twinvec.cli import main
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search import Hits, find_duplicates, most_similar_pairs, neighbor_pairs, neighbors, search
-from twinvec.search.graph import graph_of
-from twinvec.search.mining import all_pairs_above
+from twinvec.search.neighbors import graph_of
+from twinvec.search.pairs import all_pairs_above
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -200,7 +200,7 @@ def test_bad_settings_are_refused():
 
 
 def test_too_many_pairs_above_a_threshold_are_refused_rather_than_held(monkeypatch):
-    monkeypatch.setattr("twinvec.search.mining.MOST_PAIRS", 100)
+    monkeypatch.setattr("twinvec.search.pairs.MOST_PAIRS", 100)
     with pytest.raises(InputError, match=r"More than 100 pairs reach the threshold 0\.5"):
         find_duplicates(np.ones((50, 4)), 0.5)
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from twinvec.errors import InputError
-from twinvec.evaluate.cache import CachedEmbed
+from twinvec.evaluation.cache import CachedEmbed
 from twinvec.vector_store import VectorStore, cache_folder, text_key
 
 

@@ -12,13 +12,14 @@ from click.testing import CliRunner
 
 from servers import reply, serving
 from tiny import WORDS
-from twinvec.cli import evaluate_options, main
+from twinvec.cli import evaluate as evaluate_options
+from twinvec.cli import main
 from twinvec.cli.compare import compare
-from twinvec.cli.data_get import get
+from twinvec.cli.data import get
 from twinvec.cli.evaluate import evaluate
-from twinvec.evaluate.suite import GROUPS, LOADERS, SuiteSettings, load_tasks, run_suite, task_names
-from twinvec.evaluate.tasks.classifiers import CLASSIFIERS
-from twinvec.evaluate.tasks.sts import StsTask
+from twinvec.evaluation.suite import GROUPS, LOADERS, SuiteSettings, load_tasks, run_suite, task_names
+from twinvec.evaluation.tasks.sts import StsTask
+from twinvec.evaluation.tasks.transfer import CLASSIFIERS
 
 SPEARMAN = "Spearman of cosine x 100, all pairs together"
 
@@ -79,7 +80,7 @@ def test_a_model_is_judged_and_the_second_time_nothing_is_embedded(run, tiny_ber
     assert "Wrote a.json, a.html, a.md." in first.stderr
     for name in ("a.json", "a.html", "a.md"):
         assert str(tiny_bert) in (tmp_path / name).read_text()
-    monkeypatch.setattr("twinvec.evaluate.subjects.model.load", None)  # nothing may be loaded
+    monkeypatch.setattr("twinvec.evaluation.systems.model.load", None)  # nothing may be loaded
     second = run("evaluate", tiny_bert, "--tasks", "sts12,sts13")
     assert second.exit_code == 0, second.output
     assert second.stdout == first.stdout
@@ -221,7 +222,7 @@ def test_data_sets_are_listed_and_unknown_ones_refused(run, monkeypatch):
 
 
 def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):
-    from twinvec.evaluate.fetching import SOURCES, DataSet, Download
+    from twinvec.data.sources import SOURCES, DataSet, Download
 
     with serving(lambda handler, _: reply(handler, 200, b"fine\t1\n")) as address:
         sha256 = hashlib.sha256(b"fine\t1\n").hexdigest()

@@ -15,9 +15,9 @@ from servers import reply, serving
 from test_report import evaluation
 from twinvec.cli import main
 from twinvec.errors import InputError, TwinvecError
-from twinvec.evaluate.pairing import compare_evaluations
-from twinvec.evaluate.result_file import read_evaluation, write_evaluation
-from twinvec.evaluate.subjects import CommandSubject, Endpoint, EndpointSubject
+from twinvec.evaluation.compare import compare_evaluations
+from twinvec.evaluation.result_file import read_evaluation, write_evaluation
+from twinvec.evaluation.systems import CommandSubject, Endpoint, EndpointSubject
 
 N_ANSWERS, N_FILES, N_OUTPUTS = 400, 300, 60
 TEXTS = ["a", "b", "c"]

@@ -6,12 +6,11 @@ import bz2
 
 import pytest
 
+from twinvec.data.sentences import split_running_text as split_sentences
 from twinvec.errors import InputError
-from twinvec.evaluate.tasks import SectionRule, build_triplets, read_documents
-from twinvec.evaluate.tasks.documents import Document, Section
-from twinvec.evaluate.tasks.sections import usable_sections
-from twinvec.evaluate.tasks.sentences import split_sentences
-from twinvec.evaluate.tasks.wikitext import strip_wikitext
+from twinvec.evaluation.tasks import SectionRule, build_triplets, read_documents
+from twinvec.evaluation.tasks.documents import Document, Section, strip_wikitext
+from twinvec.evaluation.tasks.triplets import usable_sections
 
 
 def sentences(topic, n=6):

@@ -14,12 +14,9 @@ import numpy as np
 import pytest
 
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.evaluate.bootstrap import interval, interval_of, p_value_of
-from twinvec.evaluate.comparing import compare, compare_all
-from twinvec.evaluate.drawing import Resampling, distinct_rows, resample
-from twinvec.evaluate.outcome import Outcome
-from twinvec.evaluate.significance import holm, mcnemar, williams, williams_t
-from twinvec.evaluate.statistics import STATISTICS, group_values, value_of
+from twinvec.evaluation.compare import compare, compare_all, holm, mcnemar, williams, williams_t
+from twinvec.evaluation.resampling import Resampling, distinct_rows, interval, interval_of, p_value_of, resample
+from twinvec.evaluation.statistics import STATISTICS, Outcome, group_values, value_of
 
 stats = pytest.importorskip("scipy.stats")
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from servers import reply, serving
+from twinvec.data import http_client as posting
 from twinvec.errors import InputError, ModelNotFoundError
-from twinvec.evaluate.subjects import (
+from twinvec.evaluation.systems import (
     CommandSubject,
     Endpoint,
     EndpointSubject,
@@ -18,7 +19,6 @@ from twinvec.evaluate.subjects import (
     StoredSubject,
     SubjectChoice,
     open_subject,
-    posting,
 )
 
 TEXTS = ["the cat", "a dog sleeps", "the cat sits on the mat"]

@@ -10,9 +10,8 @@ import pytest
 import twinvec
 from fakes import HashEncoder
 from twinvec.errors import InputError, RowError, UnknownNameError
-from twinvec.evaluate.outcome import Outcome
-from twinvec.evaluate.statistics import value_of
-from twinvec.evaluate.tasks import (
+from twinvec.evaluation.statistics import Outcome, value_of
+from twinvec.evaluation.tasks import (
     KNOWN,
     ArgumentTask,
     ClusteringTask,
@@ -29,7 +28,7 @@ from twinvec.evaluate.tasks import (
     run_task,
     run_triplets,
 )
-from twinvec.evaluate.tasks.ridge import leave_out_errors
+from twinvec.evaluation.tasks.argument import leave_out_errors
 
 hashed = HashEncoder().encode
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from twinvec.errors import InputError, RowError, UnknownNameError
-from twinvec.evaluate.statistics import value_of
-from twinvec.evaluate.tasks import (
+from twinvec.evaluation.statistics import value_of
+from twinvec.evaluation.tasks import (
     RelatednessTask,
     TransferTask,
     bigram_shift_task,
@@ -17,11 +17,10 @@ from twinvec.evaluate.tasks import (
     sentence_length_task,
     word_content_task,
 )
-from twinvec.evaluate.tasks.classifiers import CLASSIFIERS, Labelled
-from twinvec.evaluate.tasks.folds import label_folds, splits_of
-from twinvec.evaluate.tasks.logistic import STRENGTHS, fit_softmax, one_hot
-from twinvec.evaluate.tasks.relatedness import score_targets
-from twinvec.evaluate.tasks.transfer import predict_labels
+from twinvec.evaluation.tasks.common import label_folds, splits_of
+from twinvec.evaluation.tasks.logistic import STRENGTHS, fit_softmax, one_hot
+from twinvec.evaluation.tasks.relatedness import score_targets
+from twinvec.evaluation.tasks.transfer import CLASSIFIERS, Labelled, predict_labels
 
 
 def task_of(labels, *, splits=(), width=6, tell=0.0, seed=0):

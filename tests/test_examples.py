@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twinvec.data.examples import Examples, read_examples
+from twinvec.data.roles import KINDS, DataSource, guess_kind
 from twinvec.errors import InputError, RowError, UnknownNameError
-from twinvec.examples import KINDS, DataSource, Examples, guess_kind, read_examples
 
 FORMATS = ["csv", "tsv", "jsonl", "parquet"]
 
@@ -381,7 +382,7 @@ def test_the_digest_is_that_of_another_process_and_changes_with_everything_train
     path = write_rows(tmp_path / "a.csv", NLI)
     base = read_examples(DataSource(path, "labelled_pairs"))
     program = (
-        "import sys; from twinvec.examples import DataSource, read_examples;"
+        "import sys; from twinvec.data import DataSource, read_examples;"
         "print(read_examples(DataSource(sys.argv[1], 'labelled_pairs')).digest())"
     )
     command = [sys.executable, "-c", program, str(path)]
@@ -402,6 +403,6 @@ def test_the_digest_is_that_of_another_process_and_changes_with_everything_train
 
 
 def test_reading_examples_loads_no_torch():
-    program = "import sys, twinvec.examples; print([n for n in ('torch', 'pyarrow', 'onnx') if n in sys.modules])"
+    program = "import sys, twinvec.data; print([n for n in ('torch', 'pyarrow', 'onnx') if n in sys.modules])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

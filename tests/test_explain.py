@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import twinvec
 from tiny import WORDS, write_tiny_model
 from twinvec.cli import main
+from twinvec.engine.static import write_static
 from twinvec.errors import InputError, TextTooLongError
 from twinvec.report.explanation import explanation_html
-from twinvec.static_saving import write_static
 from twinvec.wk import WKSettings
 
 LEFT, RIGHT = "the cat sits on the mat", "a small dog sleeps in the house"

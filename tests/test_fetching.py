@@ -11,8 +11,10 @@ import zipfile
 import pytest
 
 from servers import CERTIFICATE, reply, serving
+from twinvec.data import source_rows as rows
+from twinvec.data.download import install
+from twinvec.data.sources import SOURCES, DataSet, Download
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.evaluate.fetching import SOURCES, DataSet, Download, install, rows
 
 
 @pytest.fixture(autouse=True)

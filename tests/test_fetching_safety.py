@@ -9,8 +9,10 @@ import pytest
 
 from servers import reply, serving
 from test_fetching import CRANFIELD, NLI_LINE, SICK, SNLI, Flaky, no_proxy, serve_all, source, zipped
+from twinvec.data import download as installing
+from twinvec.data.download import install
+from twinvec.data.sources import SOURCES, with_checksums
 from twinvec.errors import InputError
-from twinvec.evaluate.fetching import SOURCES, install, installing, with_checksums
 
 assert no_proxy  # a fixture for every test here, too
 
@@ -180,7 +182,7 @@ def test_a_body_beyond_what_was_announced_is_not_taken(tmp_path):
 
 
 def test_a_body_without_end_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("twinvec.evaluate.fetching.downloading.MAX_BYTES", 1_000_000)
+    monkeypatch.setattr("twinvec.data.download.MAX_BYTES", 1_000_000)
 
     def endless(handler, _):
         handler.send_response(200)

@@ -8,9 +8,9 @@ import stat
 import pytest
 
 from twinvec.bulk.rows import RowsWriter
+from twinvec.data.write import write_rows
 from twinvec.errors import InputError
-from twinvec.files import open_partial, whole_file
-from twinvec.tables import new_file, write_rows
+from twinvec.files import new_file, open_partial, whole_file
 from twinvec.vector_store import VectorStore, text_key
 
 

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 import twinvec
 from fakes import HashEncoder
 from twinvec.cli import main
-from twinvec.cli.method import MethodChoice
+from twinvec.cli.options import MethodChoice
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search import (
     IndexSettings,
     approximate_duplicates,
     approximate_pairs,
     build_index,
-    building,
     choose_index,
     fill_index,
     find_duplicates,
@@ -33,7 +32,8 @@ from twinvec.search import (
     search_index,
     tune_effort,
 )
-from twinvec.search.index_settings import MOST_CELLS, index_bytes
+from twinvec.search import approximate as building
+from twinvec.search.index import MOST_CELLS, index_bytes
 
 pytest.importorskip("faiss")
 
@@ -227,7 +227,7 @@ def test_a_sample_is_read_in_pieces_from_all_over():
 
 
 def test_many_cells_are_learnt_in_two_levels_and_found_by_a_graph(monkeypatch):
-    monkeypatch.setattr("twinvec.search.faiss_index.CELLS_OF_A_LIST", 16)
+    monkeypatch.setattr("twinvec.search.faiss.CELLS_OF_A_LIST", 16)
     index = build_index(VECTORS, IndexSettings("ivf-sq8", n_cells=64, effort=16), progress=False)
     assert measure_recall(index, QUERIES, VECTORS, truth=TRUTH).rescored > 0.97
 

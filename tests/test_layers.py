@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import twinvec
 from tiny import WORDS, write_tiny_model
+from twinvec.analysis import MovingWord, survey_layers
+from twinvec.analysis.layers import picture_text
+from twinvec.analysis.words import extremes, group_words, words_of
 from twinvec.cli import main
+from twinvec.engine.static import write_static
 from twinvec.errors import InputError
-from twinvec.lab import MovingWord, survey_layers
-from twinvec.lab.picture import picture_text
-from twinvec.lab.words import extremes, group_words, words_of
-from twinvec.static_saving import write_static
 from twinvec.wk import WKSettings
 
 TEXTS = ["the cat sits on the mat", "a small dog sleeps", "", "The rain, in the old city!", "zebra the sun", "a dog"]
@@ -78,7 +78,7 @@ def test_cosines_of_real_models_are_those_of_transformers_states(models, name):
 def test_texts_are_counted_alike_in_any_order_and_block(encoder, monkeypatch):
     texts = [" ".join(WORDS[i % 5 : 2 + i % 17]) for i in range(40)]
     (whole,) = survey_layers({"tiny": encoder}, texts)
-    monkeypatch.setattr("twinvec.lab.survey.TEXTS_PER_BLOCK", 7)
+    monkeypatch.setattr("twinvec.analysis.layers.TEXTS_PER_BLOCK", 7)
     (parts,) = survey_layers({"tiny": encoder}, iter(reversed(texts)))
     np.testing.assert_allclose(parts.cosines, whole.cosines, atol=1e-6)
     assert [(each.word, each.n_seen) for each in sorted(parts.words)] == [

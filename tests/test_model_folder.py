@@ -14,8 +14,8 @@ from safetensors.numpy import load_file, save_file
 
 import twinvec
 from tiny import VOCABULARY, WIDTH, WORDS, write_json, write_plain_model, write_tiny_model
+from twinvec.engine.inspect import inspect_model
 from twinvec.errors import InputError, ModelFolderError, UnknownNameError, WeightsError
-from twinvec.inspection import inspect_model
 
 TEXTS = ["the cat sits on the mat", "A Dog!", "", "rain in the old city and sun on the river"]
 
@@ -207,7 +207,7 @@ def test_values_cut_by_int8_output_are_said(caplog):
 
 
 def test_large_weights_are_read_from_their_file_also_through_a_link(folder, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("twinvec.engine.onnx_runtime.LARGE_BYTES", 1)
+    monkeypatch.setattr("twinvec.engine.runtimes.LARGE_BYTES", 1)
     blobs = tmp_path / "blobs ü"
     blobs.mkdir()
     shutil.move(folder / "model.safetensors", blobs / "0123abcd")

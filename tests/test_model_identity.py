@@ -16,8 +16,8 @@ from training import make_recipe
 from twinvec.bulk import FolderModel
 from twinvec.collection.embedder import as_embedder
 from twinvec.errors import ModelFolderError
-from twinvec.evaluate.subjects import ModelSubject
-from twinvec.model_identity import model_digest, model_files
+from twinvec.evaluation.systems import ModelSubject
+from twinvec.model.identity import model_digest, model_files
 
 names = st.sampled_from(["training", "model", "1_Pooling", "0_Transformer", "a b", "ü", "checkpoint-7", "log", "docs"])
 deciding = st.sampled_from(
@@ -163,7 +163,7 @@ def test_a_copy_of_a_linked_snapshot_has_the_same_identity(bare):
 
 def test_a_folder_of_far_too_many_files_is_said_to_be_none(bare, monkeypatch):
     place = fresh(bare, "many")
-    monkeypatch.setattr("twinvec.model_identity.MOST_FILES", 3)
+    monkeypatch.setattr("twinvec.model.identity.MOST_FILES", 3)
     for index in range(4):
         put(place, f"{index}.json", b"{}")
     with pytest.raises(ModelFolderError, match=r"holds more than 3 files.*folder of its own"):
@@ -188,7 +188,7 @@ def test_every_identity_sees_a_model_in_a_folder_called_training(tmp_path):
 
 
 def test_a_run_knows_its_start_model_in_a_folder_called_training(tmp_path):
-    preparing = pytest.importorskip("twinvec.train.preparing", reason="training needs the extra 'train'")
+    preparing = pytest.importorskip("twinvec.training.prepare", reason="training needs the extra 'train'")
     seen = []
     for seed in (0, 1):
         folder = tmp_path / str(seed) / "training"

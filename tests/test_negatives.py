@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import twinvec
 from fakes import HashEncoder
 from twinvec.cli import main
+from twinvec.data.examples import read_examples
+from twinvec.data.roles import DataSource
 from twinvec.errors import InputError
-from twinvec.examples import DataSource, read_examples
 from twinvec.search import NegativeSettings, hard_negatives, mine_triplets
 
 PAIRS = [

@@ -7,8 +7,9 @@ from contextlib import suppress
 import pytest
 
 from servers import CERTIFICATE, reply, serving
+from twinvec.data import http_client as posting
 from twinvec.errors import InputError
-from twinvec.evaluate.subjects import Endpoint, EndpointSubject, SubjectChoice, open_subject, posting
+from twinvec.evaluation.systems import Endpoint, EndpointSubject, SubjectChoice, open_subject
 
 KEY = "sk-very-secret"
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")

@@ -16,7 +16,7 @@ from twinvec.errors import InputError, UnknownNameError
 
 torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 
-from twinvec.train.objectives import (  # noqa: E402 - after the gate
+from twinvec.training.objectives import (  # noqa: E402
     EXAMPLE_KINDS,
     OBJECTIVES,
     CosentObjective,

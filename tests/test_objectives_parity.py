@@ -10,7 +10,7 @@ pytest.importorskip("sentence_transformers", reason="parity needs sentence-trans
 import torch.nn.functional as F  # noqa: E402 - after the gate
 from sentence_transformers.sentence_transformer import losses  # noqa: E402
 
-from twinvec.train.objectives import (  # noqa: E402
+from twinvec.training.objectives import (  # noqa: E402
     ContrastiveObjective,
     CosentObjective,
     CosineObjective,

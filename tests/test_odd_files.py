@@ -8,10 +8,11 @@ from click.testing import CliRunner
 
 import twinvec
 from twinvec.cli import main
+from twinvec.data.examples import read_examples
+from twinvec.data.read import read_texts
+from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, ModelNotFoundError, TwinvecError
-from twinvec.evaluate.subjects import ModelSubject, StoredSubject
-from twinvec.examples import DataSource, read_examples
-from twinvec.tables import read_texts
+from twinvec.evaluation.systems import ModelSubject, StoredSubject
 
 LONG = "x" * 300
 LONG_NAMES = {

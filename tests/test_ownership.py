@@ -22,7 +22,7 @@ from twinvec.cli import main
 from twinvec.errors import InputError, TwinvecError
 from twinvec.files import new_folder
 from twinvec.ownership import INDEX, MARKER, MODEL, check_ours, remove_ours
-from twinvec.report.folder import write_folder
+from twinvec.report.html import write_folder
 from twinvec.search import build_index, load_index, save_index
 from twinvec.vector_store import VectorStore
 
@@ -153,7 +153,7 @@ def test_a_marker_that_cannot_be_read_marks_nothing(tmp_path, marker):
 
 
 def test_the_marker_changes_neither_identity_nor_vectors(tmp_path):
-    from twinvec.model_identity import model_digest
+    from twinvec.model.identity import model_digest
 
     encoder = twinvec.load(write_tiny_model(tmp_path / "tiny"))
     encoder.save(tmp_path / "saved")
@@ -167,7 +167,7 @@ def test_the_marker_changes_neither_identity_nor_vectors(tmp_path):
 class TestTraining:
     @pytest.fixture
     def recipe(self, tmp_path, tiny_bert):
-        pytest.importorskip("twinvec.train.run", reason="training needs the extra 'train'")
+        pytest.importorskip("twinvec.training.run", reason="training needs the extra 'train'")
         return make_recipe(tmp_path, tiny_bert, epochs=1)
 
     @pytest.mark.parametrize("force", [False, True])
@@ -179,7 +179,7 @@ class TestTraining:
         assert (tmp_path / "z.run/checkpoint.safetensors").read_text() == "years of work"
 
     def test_a_file_of_the_users_in_our_run_folder_is_kept(self, recipe, tmp_path):
-        from twinvec.train.run import run_recipe
+        from twinvec.training.run import run_recipe
 
         events = run_recipe(recipe, tmp_path / "z")
         next(events)

@@ -12,7 +12,7 @@ import pytest
 
 import twinvec
 from tiny import FAMILIES, WIDTH, write_tiny_model
-from twinvec.model_folder import POOLING_KEYS, POOLING_MODES
+from twinvec.model.folder import POOLING_KEYS, POOLING_MODES
 
 pytest.importorskip("torch", reason="parity needs the extra 'train'")
 sentence_transformers = pytest.importorskip("sentence_transformers", reason="parity needs sentence-transformers")

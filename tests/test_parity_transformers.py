@@ -8,9 +8,8 @@ import pytest
 from tiny import FAMILIES, POSITIONS, VOCABULARY
 from twinvec.engine.batching import pad
 from twinvec.engine.model import read_model
-from twinvec.engine.onnx_runtime import OnnxRuntime
-from twinvec.engine.openvino_runtime import OpenvinoRuntime
-from twinvec.model_folder import POOLING_MODES, Pooling, read_model_folder
+from twinvec.engine.runtimes import OnnxRuntime, OpenvinoRuntime
+from twinvec.model.folder import POOLING_MODES, Pooling, read_model_folder
 
 torch = pytest.importorskip("torch", reason="parity needs the extra 'train'")
 transformers = pytest.importorskip("transformers", reason="parity needs the extra 'train'")

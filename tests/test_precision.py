@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 
 import twinvec
 from tiny import FAMILIES, WORDS, write_tiny_model
-from twinvec.cli.sentences import gather_sentences
+from twinvec.data.sentences import gather_sentences
 from twinvec.engine.int8 import quantize_columns
-from twinvec.engine.openvino_runtime import has_bfloat16
+from twinvec.engine.runtimes import has_bfloat16
 
 TEXTS = [" ".join(WORDS[i % 11 : i % 11 + 1 + i % 17]) for i in range(150)]
 

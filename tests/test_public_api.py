@@ -15,22 +15,19 @@ SOURCE = ROOT / "src/twinvec"
 # Lowest first: a module imports only from lines above its own.
 LEVELS = [
     ("errors", "types"),
-    ("extras", "json_checks", "ownership", "sizes", "terminal"),
-    ("files", "file_states", "json_object", "vectors", "wk", "progress", "metrics"),
-    ("own_code",),
-    ("text", "vector_store", "shipped"),
-    ("hub", "model_folder", "tables"),
-    ("examples",),
-    ("model_saving", "model_identity"),
+    ("extras", "json_checks", "ownership"),
+    ("files", "vectors", "wk", "progress", "metrics"),
+    ("vector_store",),
+    ("model",),
     ("engine",),
-    ("inspection", "encoding", "explanation", "static_saving"),
+    ("encoding", "explanation"),
     ("encoder",),
-    ("static",),
     ("loading",),
-    ("search", "train"),
-    ("cluster", "bulk", "collection"),
-    ("evaluate",),
-    ("lab",),
+    ("data",),
+    ("search",),
+    ("cluster", "bulk", "collection", "training"),
+    ("evaluation",),
+    ("analysis",),
     ("report",),
     ("__init__",),
     ("cli",),
@@ -49,7 +46,7 @@ def test_every_public_name_is_there_documented_and_in_the_reference():
 
 def test_importing_and_encoding_load_neither_torch_nor_transformers(tiny_bert):
     code = (
-        "import sys, twinvec, twinvec.cli, twinvec.search, twinvec.collection, twinvec.inspection\n"
+        "import sys, twinvec, twinvec.cli, twinvec.search, twinvec.collection, twinvec.engine.inspect\n"
         "twinvec.load(sys.argv[1]).encode('the cat')\n"
         "print([name for name in ('torch', 'transformers', 'openvino', 'pyarrow', 'lancedb') if name in sys.modules])"
     )

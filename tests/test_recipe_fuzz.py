@@ -11,7 +11,7 @@ from twinvec.errors import InputError, TwinvecError
 
 pytest.importorskip("torch")
 
-from twinvec.train.recipe_file import read_recipe, recipe_as_toml
+from twinvec.training.recipe_file import read_recipe, recipe_as_toml
 
 N_RECIPES = 400
 RECIPES = [

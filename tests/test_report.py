@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from twinvec.errors import InputError
-from twinvec.evaluate.outcome import Outcome
-from twinvec.evaluate.pairing import compare_evaluations
-from twinvec.evaluate.result import Evaluation, Result, Subset, judge
-from twinvec.evaluate.result_file import read_evaluation, write_evaluation
+from twinvec.evaluation.compare import compare_evaluations
+from twinvec.evaluation.result_file import Evaluation, Result, Subset, judge, read_evaluation, write_evaluation
+from twinvec.evaluation.statistics import Outcome
 from twinvec.report import as_html, as_markdown
-from twinvec.report.density import columns_of, density_plot
+from twinvec.report.evaluation import columns_of, density_plot
 
 SPEARMAN = "Spearman of cosine x 100, all pairs together"
 VOID = {"meta", "br", "hr", "link", "img", "input"}

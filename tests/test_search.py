@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.search import exact, mining, most_similar_pairs, search, top_k
-from twinvec.search.order import best_places, by_query
-from twinvec.search.running import first_bars
-from twinvec.search.triangle import triangle_blocks
+from twinvec.search import exact, most_similar_pairs, search, top_k
+from twinvec.search import pairs as mining
+from twinvec.search.exact import best_places, by_query, first_bars
+from twinvec.search.pairs import triangle_blocks
 from twinvec.vectors import SIMILARITIES
 
 # Small integers: products and sums are exact in float32, so ties are real ties in any block.

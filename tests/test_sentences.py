@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinvec.cli.sentences import (
+from twinvec.data.sentences import (
     are_near_duplicates,
     gather_sentences,
     is_sentence,
@@ -15,7 +15,7 @@ from twinvec.cli.sentences import (
     split_sentences,
     words,
 )
-from twinvec.text import sample_texts
+from twinvec.engine.calibration import sample_texts
 
 
 def test_sentences_are_split_and_their_white_space_is_folded():

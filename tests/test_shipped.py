@@ -12,13 +12,12 @@ import pytest
 
 import twinvec
 from tiny import write_tiny_model
-from twinvec import shipped
-from twinvec.engine.stored import SCALE
+from twinvec.engine.inspect import inspect_model
+from twinvec.engine.weights import SCALE
 from twinvec.errors import ModelNotFoundError
-from twinvec.hub import find_model
-from twinvec.inspection import inspect_model
-from twinvec.model_folder import read_model_folder
-from twinvec.shipped import DEFAULT_MODEL, SHIPPED, shipped_folder
+from twinvec.model import hub as shipped
+from twinvec.model.folder import read_model_folder
+from twinvec.model.hub import DEFAULT_MODEL, SHIPPED, find_model, shipped_folder
 
 MOST_BYTES = 20_000_000
 TEXTS = [
@@ -141,9 +140,9 @@ def test_a_saved_copy_gives_the_same_vectors_in_sentence_transformers(own, tmp_p
 def test_training_starts_from_the_same_vectors(own):
     pytest.importorskip("torch", reason="training needs the extra 'train'")
     pytest.importorskip("transformers", reason="training needs the extra 'train'")
-    from twinvec.text import load_tokenizer
-    from twinvec.train.network import Network
-    from twinvec.train.tokens import tokenize
+    from twinvec.model.tokenizer import load_tokenizer
+    from twinvec.training.batches import tokenize
+    from twinvec.training.network import Network
 
     folder = read_model_folder(find_model(DEFAULT_MODEL))
     table = tokenize(TEXTS, load_tokenizer(folder.backbone, lower_case=folder.lower_case), own.max_tokens)

@@ -7,9 +7,9 @@ from statistics import mean
 import pytest
 
 import twinvec
-from twinvec.evaluate.statistics import value_of
-from twinvec.evaluate.suite import GROUPS
-from twinvec.evaluate.tasks import load_task, run_retrieval, run_sts
+from twinvec.evaluation.statistics import value_of
+from twinvec.evaluation.suite import GROUPS
+from twinvec.evaluation.tasks import load_task, run_retrieval, run_sts
 
 LEAST_STS = 79.0  # all-MiniLM-L6-v2, which has half as many layers again: 78.94
 LEAST_SHARE = 0.97  # of that model's nDCG@10

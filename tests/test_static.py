@@ -19,20 +19,18 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import twinvec
 from tiny import FAMILIES, VOCABULARY, WORDS, tiny_tokenizer, write_json
-from twinvec import hub
 from twinvec.cli.app import main
-from twinvec.engine import table as table_module
+from twinvec.engine import static as table_module
 from twinvec.engine.batching import pad
-from twinvec.engine.stored import pack_int8
-from twinvec.engine.table import mean_rows
+from twinvec.engine.inspect import inspect_model
+from twinvec.engine.static import mean_rows, write_static
+from twinvec.engine.weights import pack_int8
 from twinvec.errors import InputError, ModelFolderError, TextTooLongError, UnknownNameError, WeightsError
-from twinvec.inspection import inspect_model
-from twinvec.static import StaticEncoder
-from twinvec.static_saving import write_static
-from twinvec.text import Tokenizer as OurTokenizer
-from twinvec.text import WordReader
-from twinvec.text import words as words_module
-from twinvec.text.words import splits_at_spaces
+from twinvec.loading import StaticEncoder
+from twinvec.model import hub
+from twinvec.model import tokenizer as words_module
+from twinvec.model.tokenizer import Tokenizer as OurTokenizer
+from twinvec.model.tokenizer import WordReader, splits_at_spaces
 
 WIDTH = 24
 TABLE = np.random.default_rng(0).standard_normal((len(VOCABULARY), WIDTH)).astype(np.float32)
@@ -342,7 +340,7 @@ def test_settings_of_other_engines_are_refused_or_said(folder, caplog):
 
 def test_training_does_not_start_from_a_table(folder):
     pytest.importorskip("torch")
-    from twinvec.train.preparing import start_folder
+    from twinvec.training.prepare import start_folder
 
     with pytest.raises(InputError, match="is a static model"):
         start_folder(SimpleNamespace(start=str(folder)))
@@ -350,7 +348,7 @@ def test_training_does_not_start_from_a_table(folder):
 
 def test_it_can_be_judged(folder, static):
     pytest.importorskip("scipy")
-    from twinvec.evaluate.subjects.model import ModelSubject
+    from twinvec.evaluation.systems.model import ModelSubject
 
     assert np.array_equal(ModelSubject(str(folder)).embed(TEXTS), static.encode(TEXTS))
 

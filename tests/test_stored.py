@@ -11,8 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 import twinvec
 from tiny import write_tiny_model
-from twinvec.engine.stored import SCALE, pack_int8, unpack_int8
-from twinvec.engine.weights import is_packed, read_weights
+from twinvec.engine.weights import SCALE, is_packed, pack_int8, read_weights, unpack_int8
 from twinvec.errors import WeightsError
 
 # Large enough that a row's scale, a 127th of its largest value, is a normal float32.

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 import twinvec
 from tiny import FAMILIES, WIDTH, write_json, write_plain_model, write_tiny_model
-from twinvec.engine import known_values
+from twinvec.engine import config as known_values
 from twinvec.engine.config import read_backbone
 from twinvec.errors import ModelFolderError, TwinvecError
 
@@ -49,9 +49,9 @@ def test_openvino_and_int8_place_a_literal_padding_token_too(tmp_path, family):
 @pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "bert"])
 def test_training_places_a_literal_padding_token_as_transformers_does(tmp_path, family):
     torch = pytest.importorskip("torch")
-    from twinvec.model_folder import read_model_folder
-    from twinvec.text import load_tokenizer
-    from twinvec.train.backbone import Backbone
+    from twinvec.model.folder import read_model_folder
+    from twinvec.model.tokenizer import load_tokenizer
+    from twinvec.training.backbone import Backbone
 
     folder = write_tiny_model(tmp_path / "model", family)
     backbone = Backbone(read_model_folder(folder)).eval()

@@ -14,9 +14,9 @@ from safetensors.numpy import save_file
 
 import twinvec
 from tiny import WIDTH, write_json, write_plain_model, write_tiny_model
-from twinvec.engine.table import read_table
+from twinvec.engine.static import read_table
 from twinvec.errors import InputError, ModelFolderError, ModelNotFoundError, TwinvecError, WeightsError
-from twinvec.json_object import JsonObject
+from twinvec.json_checks import JsonObject
 
 TEXTS = ["the cat sits on the mat", "rain", ""]
 

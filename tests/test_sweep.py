@@ -13,21 +13,18 @@ from hypothesis import strategies as st
 
 import twinvec
 from tiny import WIDTH, WORDS, write_json, write_tiny_model
+from twinvec.analysis.readouts import Candidate, Reading, list_candidates, pool, read_vectors, why_not_saved, wk_choices
+from twinvec.analysis.saving import fit_whitening, save_reading, shrunk_covariance
+from twinvec.analysis.sweep import sweep_readings
 from twinvec.cli import main
-from twinvec.engine.onnx_runtime import OnnxRuntime
+from twinvec.data.examples import Examples
+from twinvec.engine.runtimes import OnnxRuntime
+from twinvec.engine.static import write_static
 from twinvec.engine.weights import is_packed
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.evaluate.drawing import Resampling
-from twinvec.examples import Examples
-from twinvec.lab.pooling import pool
-from twinvec.lab.readings import Candidate, Reading, list_candidates, why_not_saved, wk_choices
-from twinvec.lab.saving import save_reading
-from twinvec.lab.sweep import sweep_readings
-from twinvec.lab.vectors import read_vectors
-from twinvec.lab.whitening import fit_whitening, shrunk_covariance
+from twinvec.evaluation.resampling import Resampling
 from twinvec.metrics import spearman
-from twinvec.model_folder import POOLING_MODES, Pooling
-from twinvec.static_saving import write_static
+from twinvec.model.folder import POOLING_MODES, Pooling
 from twinvec.wk import WKSettings, sentence_vectors
 
 FEW = Resampling(n_resamples=100)
@@ -95,7 +92,7 @@ def test_every_text_goes_through_the_model_once(tiny_bert, monkeypatch):
     n_rows = []
     layers = OnnxRuntime.layers
     monkeypatch.setattr(OnnxRuntime, "layers", lambda self, batch: n_rows.append(len(batch.ids)) or layers(self, batch))
-    monkeypatch.setattr("twinvec.lab.vectors.TEXTS_PER_BLOCK", 8)
+    monkeypatch.setattr("twinvec.analysis.readouts.TEXTS_PER_BLOCK", 8)
     encoder = twinvec.load(tiny_bert)
     sweep_readings(encoder, PAIRS, model="tiny", resampling=FEW)
     assert sum(n_rows) == len(PAIRS.texts) + 2  # and two looks at how many layers there are, and how wide
@@ -128,8 +125,8 @@ def test_parts_can_be_left_out(encoder):
 
 
 def test_the_command_knows_the_same_parts():
+    from twinvec.analysis.readouts import PARTS
     from twinvec.cli.sweep import PARTS as listed
-    from twinvec.lab.readings import PARTS
 
     assert listed == PARTS
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twinvec.data.read import open_table, read_rows, read_texts
+from twinvec.data.write import npy_header, write_rows, write_vectors
 from twinvec.errors import InputError, MissingExtraError, RowError, UnknownNameError
-from twinvec.tables import open_table, read_rows, read_texts, write_rows, write_vectors
-from twinvec.tables.writing import npy_header
 
 TEXTS = ["Hello, world.", "", 'She said "no".', "Größe 🙂"]
 
@@ -281,7 +281,7 @@ def test_jsonl_gives_back_the_same_bits(tmp_path_factory, numbers, text):
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8])
 def test_parquet_holds_text_and_vectors_of_fixed_size(tmp_path, dtype, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("twinvec.tables.parquet.WRITE_ROWS", 3)
+    monkeypatch.setattr("twinvec.data.read.WRITE_ROWS", 3)
     vectors = np.arange(40).reshape(10, 4).astype(dtype)
     write_vectors([(f"t{i}", vector) for i, vector in enumerate(vectors)], tmp_path / "v.parquet")
     table = parquet.read_table(tmp_path / "v.parquet")

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tiny import write_tiny_model
 from twinvec.cli import main
 from twinvec.cli.screen import open_console, plain_table
-from twinvec.terminal import visible
+from twinvec.progress import visible
 
 pty = pytest.importorskip("pty")
 

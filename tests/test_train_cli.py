@@ -260,7 +260,7 @@ def test_the_recipes_in_the_docs_are_valid(tmp_path):
     pytest.importorskip("torch", reason="training needs the extra 'train'")
     import re
 
-    from twinvec.train.recipe_file import read_recipe
+    from twinvec.training.recipe_file import read_recipe
 
     page = (Path(__file__).parents[1] / "docs/train.md").read_text()
     recipes = []

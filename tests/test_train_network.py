@@ -9,17 +9,20 @@ import pytest
 
 import twinvec
 from tiny import WORDS, write_tiny_model
-from twinvec.model_folder import POOLING_MODES, Pooling, read_model_folder
+from twinvec.model.folder import POOLING_MODES, Pooling, read_model_folder
 
 torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 pytest.importorskip("transformers", reason="training needs the extra 'train'")
 
-from twinvec.text import load_tokenizer  # noqa: E402
-from twinvec.train.backbone import Backbone  # noqa: E402
-from twinvec.train.network import Network  # noqa: E402
-from twinvec.train.packing import make_grid, packed_attention  # noqa: E402
-from twinvec.train.pooling import POOLERS  # noqa: E402
-from twinvec.train.tokens import tokenize  # noqa: E402
+from twinvec.model.tokenizer import load_tokenizer  # noqa: E402
+from twinvec.training.backbone import (  # noqa: E402
+    Backbone,
+    make_grid,
+    packed_attention,
+)
+from twinvec.training.batches import tokenize  # noqa: E402
+from twinvec.training.network import Network  # noqa: E402
+from twinvec.training.readout import POOLERS  # noqa: E402
 
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 11]) for i in range(20)]
 PACKED = {"bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "albert"}

@@ -12,8 +12,8 @@ import twinvec
 pytest.importorskip("torch", reason="training needs the extra 'train'")
 
 from training import sts_source
-from twinvec.examples import DataSource
-from twinvec.train import DataPart, DevPart, Finished, ModelPart, Recipe, Started, TrainSettings, run_recipe
+from twinvec.data.roles import DataSource
+from twinvec.training import DataPart, DevPart, Finished, ModelPart, Recipe, Started, TrainSettings, run_recipe
 
 
 @pytest.mark.weights

@@ -29,20 +29,25 @@ from training import (
     write_pairs,
     write_sts,
 )
+from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, TrainingError, TwinvecError
-from twinvec.examples import DataSource
 from twinvec.metrics import spearman
 
 torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 for needed in ("transformers", "accelerate", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
-from twinvec.train.checkpoint import load_weights  # noqa: E402
-from twinvec.train.events import DevReport, Finished, Started  # noqa: E402
-from twinvec.train.loop import StepReport  # noqa: E402
-from twinvec.train.recipe import DataPart, DevPart, ModelPart, Recipe  # noqa: E402
-from twinvec.train.run import RunOptions, run_recipe  # noqa: E402
-from twinvec.train.settings import TrainSettings  # noqa: E402
+from twinvec.training.checkpoint import load_weights  # noqa: E402
+from twinvec.training.loop import StepReport  # noqa: E402
+from twinvec.training.recipe import (  # noqa: E402
+    DataPart,
+    DevPart,
+    ModelPart,
+    Recipe,
+    TrainSettings,
+)
+from twinvec.training.report import DevReport, Finished, Started  # noqa: E402
+from twinvec.training.run import RunOptions, run_recipe  # noqa: E402
 
 TEXTS = ["the cat", "a dog runs in the house", "water"]
 
@@ -77,7 +82,7 @@ def test_a_run_learns_and_its_folder_gives_the_same_vectors_everywhere(recipe, t
 
 
 def test_the_folder_tells_how_it_came_about(recipe, tmp_path):
-    from twinvec.train.recipe_file import read_recipe
+    from twinvec.training.recipe_file import read_recipe
 
     recipe = replace(recipe, test=(sts_source(write_sts(tmp_path / "test.tsv", seed=9)),))
     events = run(recipe, tmp_path / "model")
@@ -121,7 +126,7 @@ def test_patience_ends_a_run_and_a_second_start_does_not_go_on(recipe, tmp_path)
 
 
 def test_a_run_that_patience_has_ended_does_not_go_on(recipe, tmp_path, monkeypatch):
-    from twinvec.train.network import Network
+    from twinvec.training.network import Network
 
     recipe = with_settings(replace(recipe, dev=DevPart(recipe.dev.source, every=1, patience=2)), epochs=40)
     with monkeypatch.context() as patched:
@@ -228,7 +233,7 @@ def test_a_run_killed_at_ten_random_steps_ends_with_the_same_bits(tmp_path, tiny
 
 
 def test_a_loss_that_is_not_a_number_stops_before_it_spoils_the_weights(recipe, tmp_path, monkeypatch):
-    from twinvec.train.task import Task
+    from twinvec.training.batches import Task
 
     good_loss, calls = Task.loss, []
 
@@ -415,10 +420,10 @@ def test_cached_gradients_are_those_of_the_whole_batch(recipe, tmp_path):
 
 
 def test_dropout_draws_the_same_in_both_passes_of_cached_gradients(tiny_bert):
-    from twinvec.model_folder import read_model_folder
-    from twinvec.train.gradients import EncodeTexts, backward
-    from twinvec.train.network import Network
-    from twinvec.train.processes import Processes
+    from twinvec.model.folder import read_model_folder
+    from twinvec.training.loop import EncodeTexts, backward
+    from twinvec.training.network import Network
+    from twinvec.training.processes import Processes
 
     network = Network(read_model_folder(tiny_bert), dropout=0.4).train()
     rows = [np.array([2, 7 + i, 9, 3]) for i in range(4)]
@@ -460,7 +465,7 @@ def test_distilling_brings_the_student_near_its_teachers(tmp_path, tiny_folders,
 
 
 def test_seeds_are_reported_and_done_ones_are_not_trained_again(recipe, tmp_path):
-    from twinvec.train.seeds import SeedsFinished, SeedStarted, run_seeds
+    from twinvec.training.seeds import SeedsFinished, SeedStarted, run_seeds
 
     recipe = with_settings(recipe, epochs=1)
     events = list(run_seeds(recipe, tmp_path / "model", 3))

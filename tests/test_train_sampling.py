@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("torch", reason="training needs the extra 'train'")
 
-from twinvec.train.processes import Processes
-from twinvec.train.sampling import SampledSet, n_batches, plan_epoch, shuffled_batches
-from twinvec.train.settings import TrainSettings, learning_rate
+from twinvec.training.batches import SampledSet, n_batches, plan_epoch, shuffled_batches
+from twinvec.training.processes import Processes
+from twinvec.training.recipe import TrainSettings, learning_rate
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 9)), min_size=1, max_size=200), st.integers(1, 20))

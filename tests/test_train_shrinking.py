@@ -10,21 +10,25 @@ import pytest
 import twinvec
 from tiny import INNER, LAYERS, WORDS, write_tiny_model
 from training import make_recipe, run, with_settings
+from twinvec.data.roles import DataSource
+from twinvec.engine.inspect import inspect_model
 from twinvec.engine.weights import is_packed
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.examples import DataSource
-from twinvec.inspection import inspect_model
-from twinvec.model_folder import read_model_folder
+from twinvec.model.folder import read_model_folder
 
 torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 transformers = pytest.importorskip("transformers", reason="training needs the extra 'train'")
 for needed in ("accelerate", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
-from twinvec.train.recipe import DataPart, ModelPart, Recipe  # noqa: E402
-from twinvec.train.recipe_file import read_recipe, recipe_as_toml  # noqa: E402
-from twinvec.train.settings import TrainSettings  # noqa: E402
-from twinvec.train.shrinking import shrink_model  # noqa: E402
+from twinvec.training.prune import shrink_model  # noqa: E402
+from twinvec.training.recipe import (  # noqa: E402
+    DataPart,
+    ModelPart,
+    Recipe,
+    TrainSettings,
+)
+from twinvec.training.recipe_file import read_recipe, recipe_as_toml  # noqa: E402
 
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 7]) for i in range(12)]
 

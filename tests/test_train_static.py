@@ -10,8 +10,8 @@ import pytest
 import twinvec
 from tiny import WORDS
 from training import assert_same_bits, sentence, sts_source, write_sts
+from twinvec.data.roles import DataSource
 from twinvec.errors import InputError
-from twinvec.examples import DataSource
 from twinvec.metrics import spearman
 
 for needed in ("torch", "transformers", "matplotlib"):
@@ -19,10 +19,10 @@ for needed in ("torch", "transformers", "matplotlib"):
 
 import random  # noqa: E402
 
-from twinvec.text import load_tokenizer  # noqa: E402
-from twinvec.train import DataPart, DevPart, ModelPart, Recipe, TrainSettings, run_recipe  # noqa: E402
-from twinvec.train.static_network import StaticNetwork, start_table  # noqa: E402
-from twinvec.train.tokens import tokenize  # noqa: E402
+from twinvec.model.tokenizer import load_tokenizer  # noqa: E402
+from twinvec.training import DataPart, DevPart, ModelPart, Recipe, TrainSettings, run_recipe  # noqa: E402
+from twinvec.training.batches import tokenize  # noqa: E402
+from twinvec.training.network import StaticNetwork, start_table  # noqa: E402
 
 TEXTS = [sentence(random.Random(i)) for i in range(80)]
 

@@ -11,8 +11,8 @@ from tiny import WORDS, write_tiny_model
 for needed in ("torch", "transformers", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
-from twinvec.train import teaching  # noqa: E402
-from twinvec.train.processes import ALONE  # noqa: E402
+from twinvec.training import teachers as teaching  # noqa: E402
+from twinvec.training.processes import ALONE  # noqa: E402
 from twinvec.vector_store import cache_folder  # noqa: E402
 
 TEXTS = [f"{left} {right}" for left in WORDS[:5] for right in WORDS[5:8]]

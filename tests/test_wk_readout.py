@@ -13,10 +13,10 @@ from click.testing import CliRunner
 import twinvec
 from tiny import WIDTH, WORDS, write_json, write_plain_model, write_tiny_model
 from twinvec.cli import main
+from twinvec.engine.inspect import inspect_model
 from twinvec.errors import InputError, ModelFolderError, UnknownNameError
-from twinvec.evaluate.subjects import ModelSubject
-from twinvec.inspection import inspect_model
-from twinvec.model_folder import WK, Normalize, read_model_folder
+from twinvec.evaluation.systems import ModelSubject
+from twinvec.model.folder import WK, Normalize, read_model_folder
 from twinvec.wk import WKSettings, sentence_vectors
 
 TEXTS = ["the cat sits on the mat", "a dog", "", "rain in the old city and sun on the river", "a dog"]
@@ -152,7 +152,7 @@ def test_a_wrong_setting_in_a_folder_is_named_with_its_file(wk, tmp_path, config
 
 
 def test_static_models_refuse_it(tmp_path, tiny_bert):
-    from twinvec.static_saving import write_static
+    from twinvec.engine.static import write_static
 
     table = np.ones((200, 4), dtype=np.float32)
     write_static(tmp_path / "static", tiny_bert / "tokenizer.json", table)

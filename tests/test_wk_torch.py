@@ -9,16 +9,16 @@ import pytest
 
 import twinvec
 from training import make_recipe, run
-from twinvec.model_folder import WK, Normalize, read_model_folder
+from twinvec.model.folder import WK, Normalize, read_model_folder
 from twinvec.wk import WKSettings, sentence_vectors
 
 torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 pytest.importorskip("transformers", reason="training needs the extra 'train'")
 
-from twinvec.text import load_tokenizer  # noqa: E402
-from twinvec.train.network import Network  # noqa: E402
-from twinvec.train.tokens import tokenize  # noqa: E402
-from twinvec.train.wk import wk_vectors  # noqa: E402
+from twinvec.model.tokenizer import load_tokenizer  # noqa: E402
+from twinvec.training.batches import tokenize  # noqa: E402
+from twinvec.training.network import Network  # noqa: E402
+from twinvec.training.readout import wk_vectors  # noqa: E402
 
 TEXTS = ["the cat sits on the mat", "a dog", "", "rain in the old city and sun on the river", "a dog"]
 SETTINGS = WKSettings("reference", layer_start=0, window=1, omega=0.25)

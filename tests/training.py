@@ -10,7 +10,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from tiny import WORDS
-from twinvec.examples import DataSource
+from twinvec.data.roles import DataSource
 
 LABELS = ("contradiction", "entailment", "neutral")
 
@@ -60,8 +60,7 @@ def sts_source(path: Path) -> DataSource:
 
 def make_recipe(folder: Path, model: Path, *, dev: bool = True, **settings):
     """Softmax on made-up pairs, judged on made-up scores."""
-    from twinvec.train.recipe import DataPart, DevPart, ModelPart, Recipe
-    from twinvec.train.settings import TrainSettings
+    from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings
 
     nli = DataSource(str(write_nli(folder / "nli.tsv")), "labelled_pairs")
     usual = {"batch_size": 8, "learning_rate": 1e-3, "epochs": 2}
@@ -79,7 +78,7 @@ def with_settings(recipe, **settings):
 
 def run(recipe, target: Path, **options):
     """All events of a whole run."""
-    from twinvec.train.run import RunOptions, run_recipe
+    from twinvec.training.run import RunOptions, run_recipe
 
     return list(run_recipe(recipe, target, RunOptions(**options)))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from texts.cleaning import LONG_WORDS
 from texts.gathering import Gathered
-from twinvec.tables import new_file
+from twinvec.files import new_file
 
 __all__ = ["write"]
 

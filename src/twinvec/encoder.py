@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.encoding import WHOLE, LongTexts, Row, RowMaker, join_windows, plan_jobs
-from twinvec.engine.batching import pad, plan_batches, plan_equal, plan_single
-from twinvec.engine.opened import Engine
-from twinvec.engine.settings import EngineSettings
-from twinvec.engine.streams import Streams
+from twinvec.engine.batching import Engine, EngineSettings, Streams, pad, plan_batches, plan_equal, plan_single
 from twinvec.engine.weights import is_packed, read_weights
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.explanation import (
@@ -29,10 +26,10 @@ from twinvec.explanation import (
     explain_states,
     no_tokens,
 )
-from twinvec.model_folder import ModelFolder, Normalize
-from twinvec.model_saving import save_model
+from twinvec.model.folder import ModelFolder, Normalize
+from twinvec.model.save import save_model
+from twinvec.model.tokenizer import Tokenizer, WordReader, check_text, check_texts
 from twinvec.progress import Progress
-from twinvec.text import Tokenizer, WordReader, check_text, check_texts
 from twinvec.types import Array, OutputType, TokenBatch, Vectors
 from twinvec.vectors import check_output, quantize_vectors, similarity, similarity_pairwise, unit_rows
 

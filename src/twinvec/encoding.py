@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from twinvec.errors import TextTooLongError
-from twinvec.text import WordReader, windows
+from twinvec.model.tokenizer import WordReader, windows
 from twinvec.types import LongPolicy, Vectors
 
 __all__ = ["WHOLE", "LongTexts", "Row", "RowMaker", "join_windows", "plan_jobs"]

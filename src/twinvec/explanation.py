@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.errors import InputError
-from twinvec.model_folder import WK, ModelFolder, Normalize, Pooling
+from twinvec.model.folder import WK, ModelFolder, Normalize, Pooling
 from twinvec.types import Array, Vectors
 from twinvec.wk import layer_cosines, layer_weights, read_tokens, token_importance, word_vectors
 

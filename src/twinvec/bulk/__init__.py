@@ -1,12 +1,11 @@
 """Embedding more than fits in memory: shards on disk that survive any kill, on one machine or many."""
 
 from twinvec.bulk.job import embed_bulk
+from twinvec.bulk.manifest import BulkReport, BulkSettings, BulkState
 from twinvec.bulk.model import FolderModel
-from twinvec.bulk.pairs import pairs_of_shards
-from twinvec.bulk.ray_workers import RayWorkers
-from twinvec.bulk.reading import Bulk, BulkBatch, open_bulk, read_bulk
-from twinvec.bulk.search import search_shards
-from twinvec.bulk.settings import BulkReport, BulkSettings, BulkState
+from twinvec.bulk.ray import RayWorkers
+from twinvec.bulk.read import Bulk, BulkBatch, open_bulk, read_bulk
+from twinvec.bulk.search import pairs_of_shards, search_shards
 from twinvec.bulk.source import FileSource
 
 __all__ = [

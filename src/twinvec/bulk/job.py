@@ -1,38 +1,185 @@
-"""The bulk job: rows in, shards and a manifest out, whatever happens in between.
-
-Every run, the first, one that goes on, and one over changed rows, does the same: check the shards that are there, read
-the source from its start, look every text up, embed those that are not there, and at last name the rows and replace the
-manifest. Nothing is embedded twice, and until the last step readers see the result of the run before.
-"""
+"""The bulk job: rows in, shards and a manifest out, safe to kill at any moment."""
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from twinvec.bulk.folder import SHARDS, begin, check_folder, clear, locked, remove_old_rows
-from twinvec.bulk.lookup import Lookup
-from twinvec.bulk.manifest import JobSpec, Manifest, Result, read_manifest, write_manifest
-from twinvec.bulk.marks import Marks
-from twinvec.bulk.memory import lookup_bytes, used_bytes
-from twinvec.bulk.model import BulkModel
-from twinvec.bulk.planning import NewShard, Planner, ShardLimits
-from twinvec.bulk.rows import RowsWriter
-from twinvec.bulk.settings import BulkReport, BulkSettings, BulkState
-from twinvec.bulk.shard_file import pyarrow
-from twinvec.bulk.shard_reading import open_shard
+from twinvec.bulk.manifest import (
+    MANIFEST,
+    BulkReport,
+    BulkSettings,
+    BulkState,
+    JobSpec,
+    Manifest,
+    Result,
+    differences,
+    read_manifest,
+    write_manifest,
+)
+from twinvec.bulk.model import BulkModel, OpenModel
+from twinvec.bulk.plan import Lookup, Marks, NewShard, Planner, ShardLimits, lookup_bytes, used_bytes
+from twinvec.bulk.rows import ROWS_NAME, RowsWriter
+from twinvec.bulk.shards import SHARD_NAME, ShardFormat, ShardStore, StoredShard, open_shard, pyarrow, shard_file
 from twinvec.bulk.source import FileSource, RowBlock, Source, blocks
-from twinvec.bulk.store import ShardStore, StoredShard
-from twinvec.bulk.workers import LocalWorkers, Workers
 from twinvec.errors import InputError
-from twinvec.model_identity import engine_versions
+from twinvec.files import check_path, try_lock
+from twinvec.model.identity import engine_versions
+from twinvec.ownership import FolderKind, check_ours, is_marked, mark, remove_ours, remove_partial_markers
 
-__all__ = ["embed_bulk"]
+__all__ = [
+    "SHARDS",
+    "LocalWorkers",
+    "Workers",
+    "begin",
+    "check_folder",
+    "clear",
+    "embed_bulk",
+    "locked",
+    "remove_old_rows",
+]
+
+
+class Workers(Protocol):
+    """Embeds shards and stores them, drawing the next as there is someone to do it."""
+
+    def shard_bytes(self, shard_rows: int) -> int:
+        """The size of a shard's vectors in the memory of this process."""
+        ...
+
+    def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
+        """Every shard once it is on the disk, in any order."""
+        ...
+
+
+class LocalWorkers:
+    """Embeds in this process, one shard after the other."""
+
+    def __init__(self, model: BulkModel) -> None:
+        self._model = model
+        self._opened: OpenModel | None = None
+
+    @property
+    def opened(self) -> OpenModel:
+        """The model, loaded when it is first needed."""
+        if self._opened is None:
+            self._opened = self._model.open()
+        return self._opened
+
+    def shard_bytes(self, shard_rows: int) -> int:
+        """The size of a shard's vectors; the model is loaded to know it, and is in the memory from then on."""
+        return 4 * self.opened.width * shard_rows
+
+    def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
+        """Every shard once it is on the disk, in order: the next is not begun before, so a kill costs one at most."""
+        for shard in shards:
+            yield store.put(shard_file(shard, self.opened.embed(shard.texts), format))
+
+
+logger = logging.getLogger(__name__)
+
+SHARDS = "texts"
+LOCK = ".lock"
+_FILES = rf"{re.escape(MANIFEST)}|{ROWS_NAME.pattern}"
+KIND = FolderKind(
+    "twinvec-bulk-1",
+    "a bulk job",
+    names=re.compile(
+        rf"{re.escape(LOCK)}|{_FILES}|\.(?:{_FILES}|rows\.parquet)\.partial.*"
+        rf"|{SHARDS}/(?:|{SHARD_NAME.pattern}|\.{SHARD_NAME.pattern}\.partial.*)"
+    ),
+)
+
+
+def check_folder(folder: Path, *, force: bool = False) -> None:
+    """Refuse, before anything is written, a folder that holds something else than a job.
+
+    With ``force``, which removes the job, also one that holds anything beside it.
+    """
+    check_path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file.", hint="Give the name of a folder.")
+    if force:
+        check_ours(folder, KIND)
+    if not folder.exists() or is_marked(folder, KIND):
+        return
+    foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    if foreign:
+        raise InputError(f"{folder} holds no bulk job, but {foreign[0]!r}.", hint="Give a new folder, or an empty one.")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder, and keep other writers out; the system lifts the lock when the process ends, however it does."""
+    try:
+        mark(folder, KIND)
+        lock = (folder / LOCK).open("ab")
+    except OSError as error:
+        raise InputError(f"Cannot write in the folder {folder}: {error.strerror or error}.") from error
+    with lock:
+        if not try_lock(lock.fileno()):
+            raise InputError(
+                f"Another process is writing to {folder}.", hint="Wait for it, or stop it; nothing of it is lost."
+            )
+        yield
+
+
+def begin(folder: Path, wanted: JobSpec) -> Manifest:
+    """The manifest to go on from: a new one in an empty folder; a folder of another job is refused."""
+    remove_partial_markers(folder)
+    for path in folder.glob(".*.partial*"):  # what a process that was killed left
+        if KIND.names and KIND.names.fullmatch(path.name):
+            path.unlink()
+    manifest = read_manifest(folder)
+    if manifest is None:
+        manifest = Manifest(wanted)
+        write_manifest(folder, manifest)
+        return manifest
+    changed = list(differences(manifest.job, wanted))
+    if changed:
+        raise InputError(
+            f"{folder} was begun otherwise: {'; '.join(changed)}.",
+            hint="Run it as it was begun, write to another folder, or start over with --force.",
+        )
+    _warn_of_versions(folder, manifest.job, wanted)
+    return manifest
+
+
+def clear(folder: Path) -> None:
+    """Remove a job's files, so that it starts over; a folder that holds anything else is refused."""
+    check_ours(folder, KIND)
+    remove_ours(folder, KIND, keep=[LOCK])
+
+
+def remove_old_rows(folder: Path, kept: str) -> None:
+    """Remove the rows of results that are no longer the manifest's."""
+    for path in folder.glob("rows-*.parquet"):
+        if path.name != kept and ROWS_NAME.fullmatch(path.name):
+            path.unlink()
+
+
+def _warn_of_versions(folder: Path, found: JobSpec, wanted: JobSpec) -> None:
+    changed = [
+        f"{name} {found.versions.get(name, 'none')} to {wanted.versions.get(name, 'none')}"
+        for name in {**found.versions, **wanted.versions}
+        if found.versions.get(name) != wanted.versions.get(name)
+    ]
+    if changed:
+        logger.warning(
+            "%s was begun with other versions (%s); new vectors may differ from the old ones in their last digits.",
+            folder,
+            ", ".join(changed),
+        )
+
 
 SHARD_CHARACTERS = 1 << 25  # so that long texts do not fill the memory either
 

@@ -1,9 +1,4 @@
-"""What a folder of vectors holds, and of what: ``manifest.json``, replaced as a whole.
-
-Its first half, the job, is written when the job begins and stays: the model by content, the settings that decide
-vectors, the shape of shards. The second, the result, is written when a run is complete, and replaced by the next that
-is. It holds no time, machine or process, so the same job gives the same bytes wherever it runs.
-"""
+"""What a bulk job is told, reports, and stores in ``manifest.json``."""
 
 from __future__ import annotations
 
@@ -14,13 +9,83 @@ from pathlib import Path
 from typing import Any
 
 from twinvec.bulk.rows import ROWS_NAME, RowsFile
-from twinvec.bulk.shard_file import ENDINGS, ShardFormat
-from twinvec.bulk.store import SHARD_NAME, StoredShard
-from twinvec.errors import InputError
+from twinvec.bulk.shards import ENDINGS, SHARD_NAME, ShardFormat, StoredShard
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.files import new_file
 from twinvec.json_checks import Check, check_object, is_count, is_map, is_positive, is_text, matching, one_of
-from twinvec.tables import new_file
 
-__all__ = ["MANIFEST", "JobSpec", "Manifest", "Result", "differences", "read_manifest", "write_manifest"]
+__all__ = [
+    "MANIFEST",
+    "BulkReport",
+    "BulkSettings",
+    "BulkState",
+    "JobSpec",
+    "Manifest",
+    "Result",
+    "differences",
+    "read_manifest",
+    "write_manifest",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BulkSettings:
+    """How a job runs. None leaves a choice to the folder, or to the usual: Parquet shards of 16,384 texts.
+
+    ``force`` starts over in a folder that has a job. ``max_memory_bytes`` bounds the whole process.
+    """
+
+    shard_rows: int | None = None
+    shard_format: ShardFormat | None = None
+    max_memory_bytes: int | None = None
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        if self.shard_rows is not None and self.shard_rows < 1:
+            raise InputError(f"shard_rows must be at least 1, got {self.shard_rows}.")
+        if self.shard_format is not None and self.shard_format not in ENDINGS:
+            raise UnknownNameError("shard format", self.shard_format, ENDINGS)
+        if self.max_memory_bytes is not None and self.max_memory_bytes < 1:
+            raise InputError(f"max_memory_bytes must be at least 1, got {self.max_memory_bytes}.")
+
+
+@dataclass(frozen=True, slots=True)
+class BulkState:
+    """How far a job is: rows read of ``total_rows`` (None: not known), new texts in them, and texts stored by now."""
+
+    n_rows: int
+    total_rows: int | None
+    n_new: int
+    n_embedded: int
+
+    @property
+    def n_done(self) -> int:
+        """Rows that are read and not waiting for their text to be embedded."""
+        return self.n_rows - (self.n_new - self.n_embedded)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkReport:
+    """What a complete run did, and what the folder now holds.
+
+    ``n_texts`` different texts stand in ``n_rows`` rows; ``n_embedded`` of them were embedded by this run. ``n_unused``
+    texts of earlier runs are in no row any more. ``n_cut`` texts were longer than the model reads, by up to ``longest``
+    tokens. ``n_damaged`` shards were found damaged and redone.
+    """
+
+    n_rows: int
+    n_texts: int
+    n_embedded: int
+    n_unused: int
+    n_damaged: int
+    n_cut: int
+    longest: int
+
+    @property
+    def n_repeated(self) -> int:
+        """Rows whose text stands in a row before."""
+        return self.n_rows - self.n_texts
+
 
 FORMAT = "twinvec-bulk-1"
 MANIFEST = "manifest.json"

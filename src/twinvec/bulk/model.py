@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from twinvec.encoder import Block, Encoder
-from twinvec.hub import find_model
 from twinvec.loading import load
-from twinvec.model_identity import model_digest, model_files
+from twinvec.model.hub import find_model
+from twinvec.model.identity import model_digest, model_files
 from twinvec.types import OutputType
 from twinvec.wk import WKSettings
 

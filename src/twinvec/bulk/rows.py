@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from twinvec.bulk.shard_file import pyarrow
+from twinvec.bulk.shards import pyarrow
 from twinvec.errors import InputError
 from twinvec.files import digest_files, open_partial, sync_folder
 from twinvec.types import Ids

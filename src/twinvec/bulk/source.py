@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from twinvec.bulk.shard_file import pyarrow
+from twinvec.bulk.shards import pyarrow
+from twinvec.data.read import open_table, read_texts
+from twinvec.data.table import Table, choose_column, read_format, text_of
 from twinvec.errors import InputError, RowError, UnknownNameError
-from twinvec.tables import Table, open_table, read_format, read_texts
-from twinvec.tables.columns import choose_column, text_of
-from twinvec.text import check_text, check_texts
+from twinvec.model.tokenizer import check_text, check_texts
 
 __all__ = ["FileSource", "RowBlock", "Source", "blocks"]
 
@@ -50,7 +50,7 @@ class Source(Protocol):
 class FileSource:
     """A file of lines, csv, tsv, jsonl or parquet, or standard input for ``-``.
 
-    ``column`` has the texts, as in :func:`twinvec.tables.read_texts`; ``id_column`` has what rows are called by.
+    ``column`` has the texts, as in :func:`twinvec.data.read_texts`; ``id_column`` has what rows are called by.
     """
 
     path: str

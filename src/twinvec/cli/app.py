@@ -7,20 +7,18 @@ import click
 from twinvec.cli.bench import bench
 from twinvec.cli.cluster import cluster
 from twinvec.cli.compare import compare
-from twinvec.cli.data import data
-from twinvec.cli.data_get import get
-from twinvec.cli.data_negatives import negatives
+from twinvec.cli.data import data, get, negatives
 from twinvec.cli.dedup import dedup
 from twinvec.cli.demo import demo
 from twinvec.cli.distil import distil
 from twinvec.cli.embed import embed
 from twinvec.cli.evaluate import evaluate
 from twinvec.cli.explain import explain
-from twinvec.cli.group import CleanErrors, show_version
 from twinvec.cli.index import index
 from twinvec.cli.inspect import inspect
 from twinvec.cli.layers import layers
 from twinvec.cli.pairs import pairs
+from twinvec.cli.screen import CleanErrors, show_version
 from twinvec.cli.search import search
 from twinvec.cli.similarity import similarity
 from twinvec.cli.sweep import sweep

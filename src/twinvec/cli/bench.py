@@ -82,7 +82,7 @@ def load_precisions(model: ModelChoice, asked: tuple[str, ...]) -> dict[str, Enc
 
 def measure(encoders: Mapping[str, Encoder]) -> list[Speed]:
     """The speed of each encoder; rounds are interleaved, so that a busy moment hits all alike."""
-    from twinvec.text import sample_texts
+    from twinvec.engine.calibration import sample_texts
     from twinvec.vectors import similarity_pairwise
 
     texts = sample_texts(N_TEXTS)

@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.evaluate_options import (
-    EngineChoice,
-    SuiteChoice,
-    engine_options,
-    suite_options,
-)
+from twinvec.cli.evaluate import EngineChoice, SuiteChoice, engine_options, suite_options
 from twinvec.cli.screen import open_console, print_json, say
 
 if TYPE_CHECKING:
-    from twinvec.evaluate.comparing import Comparison
-    from twinvec.evaluate.result import Evaluation
+    from twinvec.evaluation.compare import Comparison
+    from twinvec.evaluation.result_file import Evaluation
 
 __all__ = ["compare"]
 
@@ -34,7 +29,7 @@ def compare(*, left: str, right: str, as_json: bool, suite: SuiteChoice, engine:
     For every task that both have: the difference, its interval, and in a sentence whether it is more than chance,
     by tests on the same items, after Holm's correction for the number of tasks.
     """
-    from twinvec.evaluate.pairing import compare_evaluations
+    from twinvec.evaluation.compare import compare_evaluations
 
     one, other = (_evaluation(each, suite, engine) for each in (left, right))
     found = compare_evaluations(one, other)
@@ -48,10 +43,10 @@ def compare(*, left: str, right: str, as_json: bool, suite: SuiteChoice, engine:
 
 def _evaluation(name: str, suite: SuiteChoice, engine: EngineChoice) -> Evaluation:
     if name.endswith(".json"):
-        from twinvec.evaluate.result_file import read_evaluation
+        from twinvec.evaluation.result_file import read_evaluation
 
         return read_evaluation(Path(name))
-    from twinvec.evaluate.subjects import SubjectChoice
+    from twinvec.evaluation.systems import SubjectChoice
 
     return suite.run(SubjectChoice(name, settings=engine.settings()))
 

@@ -10,7 +10,7 @@ from twinvec.cli.screen import open_console, plain_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from twinvec.examples.report import DataReport, Finding, Scores, TokenLengths
+    from twinvec.data.check_report import DataReport, Finding, Scores, TokenLengths
 
 __all__ = ["print_report"]
 

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.cli.method import MethodChoice, method_options
 from twinvec.cli.options import (
+    MethodChoice,
     ModelChoice,
     PromptChoice,
     TextSource,
     csv_safe_option,
+    method_options,
     model_options,
     prompt_options,
+    read_whole_rows,
     text_options,
 )
 from twinvec.cli.screen import open_console, plain_table, say
-from twinvec.cli.whole_rows import read_whole_rows
 
 if TYPE_CHECKING:
     from twinvec.search import Duplicates, Keep
@@ -74,9 +75,9 @@ def dedup(
     two texts of the output do, and every removed one has its like there. By an index, a few may be missed. Rows are
     counted from 0.
     """
+    from twinvec.data.write import check_rows_target, write_rows
     from twinvec.search import approximate_duplicates, find_duplicates
-    from twinvec.search.duplicates import with_equal_texts
-    from twinvec.tables import check_rows_target, write_rows
+    from twinvec.search.neighbors import with_equal_texts
 
     if report is not None:
         check_rows_target(report, REPORT_COLUMNS, replace=force)

@@ -59,7 +59,7 @@ def distil(
     Several teachers count alike, each by its own vectors; one of another width through a projection that is learned
     with the model, which does not keep it. Teachers' vectors are made once per text, and kept below TWINVEC_CACHE.
     """
-    from twinvec.train.recipe_file import read_recipe
+    from twinvec.training.recipe_file import read_recipe
 
     if file.endswith(".toml"):
         _refuse_options()
@@ -67,8 +67,8 @@ def distil(
         return
     if not choice.start or not teachers:
         raise click.UsageError("Name the model to teach with -m, and at least one --teacher.")
-    from twinvec.examples import DataSource
-    from twinvec.train.recipe import DataPart
+    from twinvec.data.roles import DataSource
+    from twinvec.training.recipe import DataPart
 
     part = DataPart(
         DataSource(file, "texts", columns=parse_columns(columns)),

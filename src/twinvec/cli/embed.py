@@ -1,32 +1,199 @@
-"""``twinvec embed``: texts of a file to vectors in a file, or in a folder of shards."""
+"""``twinvec embed``: texts of a file to vectors, in a file or in a folder of shards."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.cli.bulk import BulkChoice, bulk_options, embed_folder, is_folder
-from twinvec.cli.group import if_interrupted
 from twinvec.cli.options import (
+    Decorator,
     ModelChoice,
     PromptChoice,
     TextSource,
+    gathered,
     model_options,
     prompt_options,
     text_options,
 )
-from twinvec.cli.screen import say, show_seconds
+from twinvec.cli.screen import if_interrupted, say, show_seconds
 
 if TYPE_CHECKING:
+    from twinvec.bulk import BulkReport, BulkState
     from twinvec.types import Array, OutputType
 
-__all__ = ["embed"]
+__all__ = [
+    "BulkChoice",
+    "bulk_options",
+    "embed",
+    "embed_folder",
+    "is_folder",
+]
+
+SHARD_FORMATS = ("parquet", "arrow")
+TELL_EVERY_S = 60.0  # where no person is watching a bar
+
+
+@dataclass(frozen=True, slots=True)
+class BulkChoice:
+    """How to write a folder of shards; nothing of it applies to a single file."""
+
+    id_column: str | None
+    shard_rows: int | None
+    shard_format: str | None
+    max_memory: str | None
+    ray: str | None
+
+    def refuse_for_file(self) -> None:
+        """Say that these options need a folder."""
+        if any(value is not None for value in asdict(self).values()):
+            raise click.UsageError(
+                "--id, --shard-rows, --shards, --max-memory and --ray are for a folder of shards: --out FOLDER/."
+            )
+
+
+BULK_OPTIONS: dict[str, Decorator] = {
+    "id_column": click.option("--id", "id_column", metavar="COLUMN", help="With a folder: column of the rows' ids."),
+    "shard_rows": click.option(
+        "--shard-rows",
+        type=click.IntRange(min=1),
+        help="With a folder: texts in a shard, which is what a kill can cost. Default: 16384, or as it was begun.",
+    ),
+    "shard_format": click.option(
+        "--shards",
+        "shard_format",
+        type=click.Choice(SHARD_FORMATS),
+        help="With a folder: format of the shards; arrow ones can be mapped into memory. Default: parquet, or as it "
+        "was begun.",
+    ),
+    "max_memory": click.option(
+        "--max-memory", metavar="SIZE", help="With a folder: memory for the whole process, such as 4GB."
+    ),
+    "ray": click.option(
+        "--ray", metavar="ADDRESS", help="With a folder: embed on the Ray cluster at this address (auto finds one)."
+    ),
+}
+bulk_options = gathered(BULK_OPTIONS, "bulk", build=BulkChoice)
+
+
+def is_folder(output: str) -> bool:
+    """Whether an output means a folder: one that exists, or a name that ends in a slash or has no ending.
+
+    >>> is_folder("vectors/"), is_folder("vectors"), is_folder("vectors.npy")
+    (True, True, False)
+    """
+    return output.endswith(("/", os.sep)) or not os.path.splitext(output)[1] or os.path.isdir(output)
+
+
+def embed_folder(
+    source: TextSource,
+    output: str,
+    *,
+    model: ModelChoice,
+    prompt: PromptChoice,
+    output_type: OutputType,
+    bulk: BulkChoice,
+    force: bool,
+) -> None:
+    """Run the job, and say what it did."""
+    from twinvec.bulk import BulkSettings, FileSource, FolderModel, RayWorkers, embed_bulk
+    from twinvec.files import parse_size
+
+    settings = asdict(model)
+    chosen = FolderModel(settings.pop("name"), settings, prompt.prompt, prompt.prompt_name, output_type)
+    told = BulkSettings(
+        shard_rows=bulk.shard_rows,
+        shard_format=bulk.shard_format,  # type: ignore[arg-type]  # click has checked it
+        max_memory_bytes=None if bulk.max_memory is None else parse_size(bulk.max_memory),
+        force=force,
+    )
+    if bulk.ray is not None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    started = time.perf_counter()
+    if_interrupted(f"what was embedded stays in {output}, and the same command goes on.")
+    with _Screen() as screen:
+        report = embed_bulk(
+            FileSource(source.file, source.column, bulk.id_column, source.format),
+            output,
+            chosen,
+            settings=told,
+            workers=None if bulk.ray is None else RayWorkers(chosen, bulk.ray, threads=model.threads),
+            watch=screen.show,
+        )
+    _say_report(report, output, time.perf_counter() - started)
+
+
+def _say_report(report: BulkReport, output: str, seconds: float) -> None:
+    n_kept = report.n_texts - report.n_embedded
+    say(
+        f"{output} holds {report.n_rows:,} rows with {report.n_texts:,} different texts: {n_kept:,} were there, "
+        f"{report.n_embedded:,} embedded in {show_seconds(seconds)}."
+    )
+    if report.n_damaged:
+        say(f"Damaged shards that were found and redone: {report.n_damaged:,}.")
+    if report.n_unused:
+        say(f"{report.n_unused:,} texts of earlier runs are in no row any more; they are kept, and not searched.")
+    if report.n_cut:
+        say(f"{report.n_cut:,} texts are longer than the model reads (the longest has {report.longest:,} tokens).")
+
+
+class _Screen:
+    """A bar for a person; for a log, a line a minute."""
+
+    def __init__(self) -> None:
+        from twinvec.progress import Progress
+
+        self._bar: Progress | None = None
+        self._n_shown = 0
+        self._told_s = time.monotonic()
+        self._first: tuple[float, int] | None = None  # when the first shard was done, and after how many rows
+
+    def __enter__(self) -> _Screen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(None, None, None)
+
+    def show(self, state: BulkState) -> None:
+        """Show how far the job is."""
+        if sys.stderr.isatty():
+            self._advance(state)
+            return
+        now = time.monotonic()
+        if self._first is None and state.n_embedded:
+            self._first = now, state.n_done
+        if now - self._told_s >= TELL_EVERY_S:
+            self._told_s = now
+            say(progress_line(state, *(self._first or (now, state.n_done)), now=now))
+
+    def _advance(self, state: BulkState) -> None:
+        from twinvec.progress import Progress
+
+        if self._bar is None:
+            self._bar = Progress(state.total_rows, "rows", shown=True)
+        self._bar.advance(state.n_done - self._n_shown)
+        self._n_shown = state.n_done
+
+
+def progress_line(state: BulkState, since_s: float, since_rows: int, *, now: float) -> str:
+    """How far a job is, how fast, and how long it still takes, going by the rows since its first shard."""
+    rate = (state.n_done - since_rows) / max(now - since_s, 1e-9)
+    whole = "" if state.total_rows is None else f" of about {state.total_rows:,}"
+    line = f"{state.n_done:,}{whole} rows done, {state.n_embedded:,} texts embedded"
+    if rate > 0:
+        line += f", {rate:,.0f} rows a second"
+        if state.total_rows is not None:
+            line += f", about {show_seconds(max(state.total_rows - state.n_done, 0) / rate)} left"
+    return f"{line}."
+
 
 OUTPUT_TYPES = ("float32", "int8", "uint8", "binary", "ubinary")
 STDOUT = "-"
@@ -78,7 +245,9 @@ def embed(
     With a FOLDER, texts are written in shards as they are embedded, each different text once. Run the same command
     again after a stop or a kill, and it goes on; after rows have changed, and it embeds the new texts only.
     """
-    from twinvec.tables import check_target, write_format, write_vectors
+    from twinvec.data.table import write_format
+    from twinvec.data.write import write_vectors
+    from twinvec.files import check_target
 
     if output != STDOUT and is_folder(output):
         embed_folder(source, output, model=model, prompt=prompt, output_type=output_type, bulk=bulk, force=force)
@@ -126,8 +295,8 @@ def _embedded(
 
 
 def _print_rows(rows: Iterator[tuple[str, Array]]) -> None:
-    from twinvec.tables import jsonl_row
-    from twinvec.terminal import standard_output
+    from twinvec.data.write import jsonl_row
+    from twinvec.progress import standard_output
 
     stdout = standard_output()
     for text, vector in rows:

@@ -48,7 +48,7 @@ def explain(
     The contributions of each text's tokens add up to the cosine. They are exact for mean pooling and for SBERT-WK
     (--readout wk), whose vectors are sums over tokens; other models are refused.
     """
-    from twinvec.tables import check_target, new_file
+    from twinvec.files import check_target, new_file
 
     if html_file is not None:
         check_target(html_file, replace=force)

@@ -6,7 +6,7 @@ import click
 
 from twinvec.cli.options import MODEL_VARIABLE
 from twinvec.cli.screen import open_console, plain_table, print_json
-from twinvec.shipped import DEFAULT_MODEL
+from twinvec.model.hub import DEFAULT_MODEL
 
 __all__ = ["inspect"]
 
@@ -20,7 +20,7 @@ def inspect(model: str, as_json: bool) -> None:
     MODEL is a folder or a name; without it, the model of TWINVEC_MODEL, or the one that comes with Twinvec.
     No weights are loaded.
     """
-    from twinvec.inspection import inspect_model
+    from twinvec.engine.inspect import inspect_model
 
     found = inspect_model(model)
     if as_json:

@@ -1,4 +1,4 @@
-"""``twinvec layers``: what the layers of some models do to the texts of a file."""
+"""``twinvec layers``: what each layer of a model does to the texts of a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.layers_report import print_findings
 from twinvec.cli.options import (
     MODEL_OPTIONS,
     MODEL_VARIABLE,
@@ -21,14 +20,72 @@ from twinvec.cli.options import (
     gathered,
     text_options,
 )
-from twinvec.cli.screen import print_json, say
-from twinvec.shipped import DEFAULT_MODEL
+from twinvec.cli.screen import open_console, plain_table, print_json, say
+from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from twinvec.encoder import Encoder
-    from twinvec.lab.findings import LayerFindings
+    from rich.table import Table
 
-__all__ = ["choose_names", "layers"]
+    from twinvec.analysis import LayerSurvey
+    from twinvec.analysis.layers import LayerFindings
+    from twinvec.encoder import Encoder
+
+__all__ = [
+    "choose_names",
+    "layers",
+    "print_findings",
+]
+
+
+def print_findings(findings: LayerFindings) -> None:
+    """Tables for every model, on standard output."""
+    console = open_console()
+    for place, survey in enumerate(findings.surveys):
+        if place:
+            console.print()
+        head = f"{survey.model}: {survey.n_layers} layers, {survey.n_texts:,} texts, {survey.n_tokens:,} tokens"
+        console.print(head, style="bold", soft_wrap=True)
+        console.print("\nmean cosine of each layer to one before it", style="italic")
+        console.print(_cosine_table(findings, survey))
+        about = f"layers {survey.layer_start} to {survey.n_layers}, words seen at least {findings.min_count} times"
+        console.print(f"\nvariance of the cosines between neighbour layers, {about}", style="italic", soft_wrap=True)
+        for part in _words(findings, survey):
+            console.print(part, soft_wrap=isinstance(part, str))
+
+
+def _cosine_table(findings: LayerFindings, survey: LayerSurvey) -> Table:
+    distances = [k for k in findings.distances if k <= survey.n_layers]
+    table = plain_table("layer", *(f"{k} before" for k in distances))
+    for column in table.columns:
+        column.justify = "right"
+    for layer in range(1, survey.n_layers + 1):
+        cells = [f"{survey.cosines[layer - k, layer]:.3f}" if k <= layer else "" for k in distances]
+        table.add_row(str(layer), *cells, end_section=layer == survey.n_layers)
+    table.add_row("mean", *(f"{survey.at_distance(k).mean():.3f}" for k in distances))
+    return table
+
+
+def _words(findings: LayerFindings, survey: LayerSurvey) -> Iterator[Table | str]:
+    from twinvec.report.layers import group_rows, moves_more
+
+    found, groups = findings.extremes(survey), findings.groups(survey)
+    if not found.lowest:
+        yield "No ranking: fewer than three words were seen that often, or there are fewer than two changes of layer."
+        return
+    table = plain_table("lowest", "", "middle", "", "highest", "")
+    for row in zip(found.lowest, found.middle, reversed(found.highest), strict=True):
+        table.add_row(*(cell for each in row for cell in (each.word, f"{each.variance:.4f}")))
+    yield table
+    if groups is not None:
+        table = plain_table("", "words", "seen", "mean variance", "each word once")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for cells in group_rows(groups):
+            table.add_row(*cells)
+        yield ""
+        yield table
+        yield moves_more(groups)
+
 
 ENGINE = ("precision", "threads", "device", "runtime", "trust_pickle", "offline")
 COUNT = click.IntRange(min=1)
@@ -48,11 +105,10 @@ class LayerChoice:
 
     def findings(self, source: TextSource, models: Sequence[ModelChoice], *, with_pictures: bool) -> LayerFindings:
         """Read the texts and the models, and look."""
-        from twinvec.lab import survey_layers
-        from twinvec.lab.findings import LayerFindings
-        from twinvec.lab.function_words import FUNCTION_WORDS
-        from twinvec.lab.picture import picture_text
-        from twinvec.tables import read_texts
+        from twinvec.analysis import survey_layers
+        from twinvec.analysis.layers import LayerFindings, picture_text
+        from twinvec.analysis.words import FUNCTION_WORDS
+        from twinvec.data.read import read_texts
         from twinvec.wk import WKSettings
 
         listed = None if self.list_file is None else {word.strip().lower() for word in read_texts(self.list_file)}
@@ -170,8 +226,8 @@ def layers(
     uneven, function words beside content words; with -o also pictures of single texts as SBERT-WK weighs their
     tokens and layers. FILE is read as by embed, once for all models, in bounded memory.
     """
-    from twinvec.report.folder import check_folder
-    from twinvec.report.layer_page import LAYER_DATA, write_layer_report
+    from twinvec.report.html import check_folder
+    from twinvec.report.layers import LAYER_DATA, write_layer_report
 
     if output is not None:
         check_folder(output, data=LAYER_DATA, replace=force)

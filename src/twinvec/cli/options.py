@@ -1,8 +1,4 @@
-"""Options that commands share, each group of them gathered into one object.
-
-The choices are typed here once more, because ``twinvec.types`` loads numpy and help should not wait for it; a
-test holds the two lists equal.
-"""
+"""Options that several commands share, each group collected into one object."""
 
 from __future__ import annotations
 
@@ -14,21 +10,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from twinvec.shipped import DEFAULT_MODEL
+from twinvec.cli.screen import say
+from twinvec.files import parse_size
+from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from twinvec.encoder import Encoder
+    from twinvec.search import Index
+    from twinvec.types import Vectors
 
 __all__ = [
+    "METHODS",
+    "METHOD_OPTIONS",
     "MODEL_VARIABLE",
     "Decorator",
+    "MethodChoice",
     "ModelChoice",
     "PromptChoice",
     "TextSource",
+    "WholeRows",
     "csv_safe_option",
     "gathered",
+    "method_choice",
+    "method_options",
     "model_options",
     "prompt_options",
+    "read_whole_rows",
     "text_options",
 ]
 
@@ -78,7 +85,7 @@ class TextSource:
 
     def texts(self) -> Iterator[str]:
         """The texts, one at a time; the first is read at once, so that errors show early."""
-        from twinvec.tables import read_texts
+        from twinvec.data.read import read_texts
 
         if self.file == "-" and sys.stdin.isatty():
             click.echo("Reading texts from the terminal, one per line; end with Ctrl-D.", err=True)
@@ -195,3 +202,86 @@ def model_options(without: tuple[str, ...] = ()) -> Callable[[Command], Command]
 
 text_options = gathered(TEXT_OPTIONS, "source", build=TextSource)
 prompt_options = gathered(PROMPT_OPTIONS, "prompt", build=PromptChoice)
+
+
+METHODS = ("auto", "exact", "index")
+MOST_EXACT = 200_000  # texts; comparing all pairs of so many takes a minute
+N_SAMPLE = 200
+
+METHOD_OPTIONS: dict[str, Decorator] = {
+    "method": click.option(
+        "--method",
+        type=click.Choice(METHODS),
+        default=METHODS[0],
+        show_default=True,
+        help="Compare all pairs, or those that an index finds (extra: search). auto: an index from "
+        f"{MOST_EXACT:,} texts on.",
+    ),
+    "max_memory": click.option(
+        "--max-memory", metavar="SIZE", help="For an index: its memory, such as 4GB; a smaller kind is taken."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MethodChoice:
+    """How pairs are found, and the most bytes that an index may take (None: all that it wants)."""
+
+    method: str
+    max_memory: int | None
+
+    def build(self, vectors: Vectors) -> Index | None:
+        """The index to search by, with words about it and its recall on standard error; None for exact comparison."""
+        if self.method == "exact" or (self.method == "auto" and len(vectors) <= MOST_EXACT):
+            return None
+        from twinvec.search import build_index, measure_recall
+        from twinvec.search.approximate import sample_rows
+
+        index = build_index(vectors, max_memory=self.max_memory)
+        say(f"Index of {len(index):,} vectors: {index.settings.words()}.")
+        say(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).words()}.")
+        return index
+
+
+def method_choice(method: str, max_memory: str | None) -> MethodChoice:
+    """The choice; a size that is none, or that nothing would use, is told before anything is done."""
+    if max_memory is not None and method == "exact":
+        raise click.UsageError("--max-memory is for an index, not for --method exact.")
+    return MethodChoice(method, None if max_memory is None else parse_size(max_memory))
+
+
+method_options = gathered(METHOD_OPTIONS, "method", build=method_choice)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRows:
+    """The texts of a file, and beside each the values of all columns."""
+
+    texts: list[str]
+    columns: tuple[str, ...]
+    values: list[list[object]]
+    format: str
+
+
+def read_whole_rows(source: TextSource) -> WholeRows:
+    """All rows of the file; refuses one without rows, and a row without a text."""
+    from twinvec.data.read import open_table
+    from twinvec.data.table import choose_column, read_format, text_of
+    from twinvec.errors import InputError
+
+    format = read_format(source.file, source.format)
+    if source.column is not None and format == "lines":
+        raise InputError(f"Plain lines have no columns, so there is no column {source.column!r}.")
+    table = open_table(source.file, format=source.format)
+    if not table.columns:
+        raise InputError(f"{table.name} holds no texts.", hint="Give it at least one row.")
+    column = choose_column(table.columns, source.column, source=table.name)
+    texts, values = [], []
+    for row in table.rows(table.columns):
+        if isinstance(row, Exception):
+            raise row
+        texts.append(text_of(row.values[column], column, where=row.where))
+        values.append(list(row.values.values()))
+    if not texts:
+        raise InputError(f"{table.name} holds no texts.", hint="Give it at least one row.")
+    return WholeRows(texts, table.columns, values, format)

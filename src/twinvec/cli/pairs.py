@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from twinvec.cli.method import MethodChoice, method_options
 from twinvec.cli.options import (
+    MethodChoice,
     ModelChoice,
     PromptChoice,
     TextSource,
+    method_options,
     model_options,
     prompt_options,
     text_options,

@@ -81,7 +81,7 @@ def search(
 def _of_collection(
     place: str, query: str, k: int, *, mode: str, where: str | None, model: ModelChoice
 ) -> Sequence[Hit]:
-    from twinvec.cli.collection_model import given_embedder
+    from twinvec.cli.index import given_embedder
     from twinvec.collection import Collection
 
     collection = Collection.open(place)

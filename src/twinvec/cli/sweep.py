@@ -12,12 +12,12 @@ from twinvec.cli.layers import choose_names
 from twinvec.cli.options import FORMATS, MODEL_OPTIONS, MODEL_VARIABLE, Decorator, ModelChoice, gathered
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 from twinvec.cli.train_options import parse_columns
-from twinvec.shipped import DEFAULT_MODEL
+from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
+    from twinvec.analysis.sweep import Sweep
+    from twinvec.data.examples import Examples
     from twinvec.encoder import Encoder
-    from twinvec.examples import Examples
-    from twinvec.lab.sweep import Sweep
 
 __all__ = ["sweep"]
 
@@ -36,7 +36,8 @@ class PairChoice:
 
     def read(self) -> Examples:
         """The pairs; the first row that cannot be used is an error."""
-        from twinvec.examples import DataSource, read_examples
+        from twinvec.data.examples import read_examples
+        from twinvec.data.roles import DataSource
 
         columns = parse_columns(self.columns)
         source = DataSource(self.file, "scored_pairs", columns, self.format, score_range=self.score_range)
@@ -57,8 +58,8 @@ class SweepOutput:
         """Refuse, before any work is done, what could not be written."""
         from twinvec.errors import InputError
         from twinvec.files import is_taken
-        from twinvec.report.folder import check_folder
-        from twinvec.report.sweep_page import SWEEP_DATA
+        from twinvec.report.html import check_folder
+        from twinvec.report.sweep import SWEEP_DATA
 
         if self.folder is not None:
             check_folder(self.folder, data=SWEEP_DATA, replace=self.force)
@@ -136,8 +137,8 @@ def sweep(*, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], se
     """
     from dataclasses import replace
 
-    from twinvec.lab.sweep import RESAMPLING, sweep_readings
-    from twinvec.lab.verdict import as_dict
+    from twinvec.analysis.sweep import RESAMPLING, sweep_readings
+    from twinvec.analysis.verdict import as_dict
 
     output.check()
     examples = pairs.read()
@@ -155,7 +156,7 @@ def sweep(*, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], se
     else:
         print_sweep(found, output.n_shown)
     if output.folder is not None:
-        from twinvec.report.sweep_page import write_sweep_report
+        from twinvec.report.sweep import write_sweep_report
 
         write_sweep_report(found, output.folder, replace=output.force)
         say(f"Wrote {output.folder}/report.html, with sweep.png and sweep.json beside it.")
@@ -165,8 +166,8 @@ def sweep(*, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], se
 
 def print_sweep(found: Sweep, n_shown: int) -> None:
     """The best readings, the model's own, and the verdict, on standard output."""
-    from twinvec.lab.verdict import advice, is_more_than_chance, verdict
-    from twinvec.report.sweep_page import STARRED, sweep_row
+    from twinvec.analysis.verdict import advice, is_more_than_chance, verdict
+    from twinvec.report.sweep import STARRED, sweep_row
 
     console = open_console()
     console.print(f"{found.model} on the {found.n_pairs:,} pairs of {found.source}", style="bold", soft_wrap=True)
@@ -192,8 +193,8 @@ def print_sweep(found: Sweep, n_shown: int) -> None:
 
 def save_best(encoder: Encoder, found: Sweep, target: Path, *, trust_pickle: bool) -> None:
     """Save the best reading that can be, saying which and why not the best."""
-    from twinvec.lab.card import sweep_card
-    from twinvec.lab.saving import save_reading
+    from twinvec.analysis.saving import save_reading
+    from twinvec.analysis.verdict import sweep_card
 
     chosen = found.best_saved
     if found.best is not chosen:

@@ -19,7 +19,7 @@ from twinvec.cli.train_options import (
 )
 
 if TYPE_CHECKING:
-    from twinvec.train.recipe import DataPart
+    from twinvec.training.recipe import DataPart
 
 __all__ = ["train"]
 
@@ -77,7 +77,7 @@ matryoshka_option = click.option(
 @output_options
 def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
     """Train by RECIPE, a TOML file; 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
-    from twinvec.train.recipe_file import read_recipe
+    from twinvec.training.recipe_file import read_recipe
 
     run_training(read_recipe(recipe, trust_pickle=trust_pickle), output)
 
@@ -224,9 +224,9 @@ def data_part(
     more: Mapping[str, object] | None = None,
 ) -> DataPart:
     """A data set of a recipe; ``more`` are further settings of its source."""
-    from twinvec.examples import DataSource
-    from twinvec.train.objectives import OBJECTIVES
-    from twinvec.train.recipe import DataPart
+    from twinvec.data.roles import DataSource
+    from twinvec.training.objectives import OBJECTIVES
+    from twinvec.training.recipe import DataPart
 
     settings: dict[str, object] = {"columns": parse_columns(columns), **(more or {})}
     source = DataSource(file, OBJECTIVES[objective].examples, **settings)  # type: ignore[arg-type]

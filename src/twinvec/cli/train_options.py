@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.group import if_interrupted
 from twinvec.cli.options import MODEL_VARIABLE, Decorator, gathered
+from twinvec.cli.screen import if_interrupted
 from twinvec.errors import TwinvecError
-from twinvec.shipped import DEFAULT_MODEL
+from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from twinvec.examples import DataSource
-    from twinvec.train.recipe import DataPart, Recipe
+    from twinvec.data.roles import DataSource
+    from twinvec.training.recipe import DataPart, Recipe
 
 __all__ = [
     "OutputChoice",
@@ -66,8 +66,7 @@ class TrainChoice:
 
     def recipe(self, data: DataPart) -> Recipe:
         """The recipe of these options for one data set."""
-        from twinvec.train.recipe import DevPart, ModelPart, Recipe
-        from twinvec.train.settings import TrainSettings
+        from twinvec.training.recipe import DevPart, ModelPart, Recipe, TrainSettings
 
         settings: dict[str, Any] = {
             each.name: getattr(self, each.name) for each in fields(TrainSettings) if each.name != "mixing"
@@ -81,8 +80,8 @@ class TrainChoice:
         )
 
     def _judged(self, file: str) -> DataSource:
-        from twinvec.examples import DataSource, guess_kind
-        from twinvec.tables import open_table
+        from twinvec.data.read import open_table
+        from twinvec.data.roles import DataSource, guess_kind
 
         columns = parse_columns(self.dev_columns)
         kind = guess_kind([*open_table(file).columns, *columns], source=file).name
@@ -119,8 +118,8 @@ def parse_columns(given: tuple[str, ...]) -> dict[str, str | tuple[str, ...]]:
 def run_training(recipe: Recipe, output: OutputChoice) -> None:
     """Train, and show how it goes; of several processes, the first one talks."""
     from twinvec.cli.training_screen import SoftStop, show_training
-    from twinvec.train.run import RunOptions, run_recipe
-    from twinvec.train.seeds import run_seeds
+    from twinvec.training.run import RunOptions, run_recipe
+    from twinvec.training.seeds import run_seeds
 
     stop = SoftStop()
     device: Any = output.device  # click has checked the word

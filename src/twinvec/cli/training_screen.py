@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from twinvec.cli.screen import open_console, plain_table, say, show_seconds
 
 if TYPE_CHECKING:
-    from twinvec.train.events import DevReport, Finished, Started
-    from twinvec.train.loop import StepReport
-    from twinvec.train.seeds import SeedsFinished, SeedStarted
+    from twinvec.training.loop import StepReport
+    from twinvec.training.report import DevReport, Finished, Started
+    from twinvec.training.seeds import SeedsFinished, SeedStarted
 
 __all__ = ["SoftStop", "show_training"]
 
@@ -25,9 +25,9 @@ QUIET_S = 60.0  # between lines where there is no terminal
 
 def show_training(events: Iterable[Any]) -> None:
     """Run to the end, showing each event."""
-    from twinvec.train.events import DevReport, Finished, Started
-    from twinvec.train.loop import StepReport
-    from twinvec.train.seeds import SeedsFinished, SeedStarted
+    from twinvec.training.loop import StepReport
+    from twinvec.training.report import DevReport, Finished, Started
+    from twinvec.training.seeds import SeedsFinished, SeedStarted
 
     screen = TrainingScreen()
     shown: dict[type, Callable[[Any], None]] = {

@@ -2,10 +2,8 @@
 
 from twinvec.cluster.agglomerative import Agglomerative, AgglomerativeSettings
 from twinvec.cluster.communities import Communities, CommunitySettings
-from twinvec.cluster.describing import Cluster, Clustering, describe_clusters
+from twinvec.cluster.describe import Cluster, Clustering, describe_clusters, key_words, map_vectors
 from twinvec.cluster.kmeans import KMeans, KMeansSettings
-from twinvec.cluster.mapping import map_vectors
-from twinvec.cluster.words import key_words
 
 __all__ = [
     "Agglomerative",

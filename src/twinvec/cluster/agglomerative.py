@@ -14,9 +14,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.cluster.checking import check_not_empty
+from twinvec.cluster.kmeans import check_not_empty
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.search.rows import numeric_rows, unit_rows_of
+from twinvec.search.measures import numeric_rows, unit_rows_of
 from twinvec.types import Ids, Vectors
 
 __all__ = ["Agglomerative", "AgglomerativeSettings", "Linkage"]

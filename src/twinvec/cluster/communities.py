@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.cluster.checking import check_not_empty
+from twinvec.cluster.kmeans import check_not_empty
 from twinvec.errors import InputError
 from twinvec.search.approximate import pairs_above
-from twinvec.search.graph import Graph, graph_of
 from twinvec.search.index import Index
-from twinvec.search.mining import all_pairs_above
-from twinvec.search.pairs import exact_cosines
-from twinvec.search.rows import numeric_rows
+from twinvec.search.measures import numeric_rows
+from twinvec.search.neighbors import Graph, graph_of
+from twinvec.search.pairs import all_pairs_above, exact_cosines
 from twinvec.types import Array, Ids
 
 __all__ = ["Communities", "CommunitySettings"]

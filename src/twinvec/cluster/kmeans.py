@@ -1,9 +1,4 @@
-"""Spherical k-means: clusters by the cosine with their mean direction.
-
-Dhillon & Modha (2001), *Concept decompositions for large sparse text data using clustering*; first centres after
-Arthur & Vassilvitskii (2007), *k-means++*. Rows are compared with all centres in blocks, so memory is the vectors,
-once more if they are not of length 1, and a block of scores.
-"""
+"""Spherical k-means: clusters by the cosine with their mean direction."""
 
 from __future__ import annotations
 
@@ -13,13 +8,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.cluster.checking import check_not_empty
 from twinvec.errors import InputError
-from twinvec.search.rows import numeric_rows, unit_rows_of
-from twinvec.types import Ids, Vectors
+from twinvec.search.measures import numeric_rows, unit_rows_of
+from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import unit_rows
 
-__all__ = ["KMeans", "KMeansSettings"]
+__all__ = [
+    "KMeans",
+    "KMeansSettings",
+    "check_not_empty",
+]
+
+
+def check_not_empty(rows: Array) -> None:
+    """Refuse an empty list of vectors."""
+    if not len(rows):
+        raise InputError("There are no vectors to cluster.", hint="Give at least one.")
+
 
 BLOCK_ROWS = 4096
 SAMPLE_ROWS, SAMPLE_PER_CLUSTER = 10_000, 30  # first centres are drawn from so many rows

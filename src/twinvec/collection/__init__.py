@@ -2,11 +2,9 @@
 
 from twinvec.collection.collection import Collection, Reindexed, Version
 from twinvec.collection.embedder import Embedder, ModelRecord
-from twinvec.collection.entries import Entry, Hit
-from twinvec.collection.fusion import reciprocal_rank_fusion
-from twinvec.collection.rows import own_id
-from twinvec.collection.searching import Scorer
-from twinvec.collection.writing import Written
+from twinvec.collection.rows import Entry, Hit, own_id
+from twinvec.collection.search import Scorer, reciprocal_rank_fusion
+from twinvec.collection.write import Written
 
 __all__ = [
     "Collection",

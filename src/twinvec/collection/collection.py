@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
-from twinvec.collection.columns import kinds_of_schema
 from twinvec.collection.embedder import Embedder, ModelRecord, another_model, as_embedder, load_remembered
-from twinvec.collection.entries import Entry, Hit, columns_to_read, entry_of, rows_with
-from twinvec.collection.indexes import check_language, has_index
-from twinvec.collection.lance_errors import lance_errors
-from twinvec.collection.lance_types import LanceTable
-from twinvec.collection.location import locate
-from twinvec.collection.maintaining import maintain, measure_recall, rebuild
-from twinvec.collection.re_embedding import re_embed
-from twinvec.collection.rows import Rows, check_version, checked_count, checked_ids, checked_rows
-from twinvec.collection.schema import Header, pyarrow
-from twinvec.collection.searching import (
+from twinvec.collection.indexes import LanceTable, check_language, has_index, lance_errors
+from twinvec.collection.rows import (
+    Entry,
+    Hit,
+    Rows,
+    check_version,
+    checked_count,
+    checked_ids,
+    checked_rows,
+    columns_to_read,
+    entry_of,
+    rows_with,
+)
+from twinvec.collection.schema import Header, kinds_of_schema, pyarrow
+from twinvec.collection.search import (
     MODES,
     Mode,
     Scorer,
@@ -30,12 +34,24 @@ from twinvec.collection.searching import (
     text_hits,
     usable_filter,
 )
-from twinvec.collection.store import Store, create_store
-from twinvec.collection.writing import Plan, VectorPool, Written, check_absent, commit_rows, delete_ids, plan_rows
+from twinvec.collection.store import Store, create_store, locate
+from twinvec.collection.write import (
+    Plan,
+    VectorPool,
+    Written,
+    check_absent,
+    commit_rows,
+    delete_ids,
+    maintain,
+    measure_recall,
+    plan_rows,
+    re_embed,
+    rebuild,
+)
 from twinvec.encoder import Encoder
 from twinvec.errors import CollectionError, InputError, UnknownNameError, shown
-from twinvec.shipped import DEFAULT_MODEL
-from twinvec.text import check_text
+from twinvec.model.hub import DEFAULT_MODEL
+from twinvec.model.tokenizer import check_text
 
 __all__ = ["Collection", "Reindexed", "Version"]
 

@@ -19,12 +19,11 @@ import numpy as np
 
 from twinvec.encoder import Encoder
 from twinvec.errors import CollectionError, InputError, ModelNotFoundError, TwinvecError, shown
-from twinvec.hub import find_model
 from twinvec.loading import load
-from twinvec.model_folder import POOLING_MODES, WK, ModelFolder, Pooling, read_model_folder, with_readout
-from twinvec.model_identity import model_digest
-from twinvec.search.rows import checked_rows
-from twinvec.shipped import SHIPPED, shipped_folder
+from twinvec.model.folder import POOLING_MODES, WK, ModelFolder, Pooling, read_model_folder, with_readout
+from twinvec.model.hub import SHIPPED, find_model, shipped_folder
+from twinvec.model.identity import model_digest
+from twinvec.search.measures import checked_rows
 from twinvec.types import Array, LongPolicy, Precision, Vectors
 from twinvec.wk import WKSettings
 

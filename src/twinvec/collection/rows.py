@@ -1,18 +1,104 @@
-"""What the user gives to a collection, checked: texts, ids, metadata, of one length."""
+"""Rows of a collection: what users put in, what they get back, and filters over it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from twinvec.collection.columns import plain_values
-from twinvec.errors import InputError, shown
-from twinvec.text import check_text, check_texts
+from twinvec.collection.indexes import ArrowBatch, LanceTable
+from twinvec.collection.schema import OWN_COLUMNS, plain_values, pyarrow
+from twinvec.errors import InputError, UnknownNameError, shown
+from twinvec.extras import require
+from twinvec.model.tokenizer import check_text, check_texts
 from twinvec.vector_store import text_key
 
-__all__ = ["Rows", "check_version", "checked_count", "checked_ids", "checked_rows", "own_id"]
+__all__ = [
+    "Entry",
+    "Hit",
+    "Rows",
+    "check_filter",
+    "check_version",
+    "checked_count",
+    "checked_ids",
+    "checked_rows",
+    "columns_to_read",
+    "entry_of",
+    "metadata_of",
+    "names_in",
+    "one_of",
+    "own_id",
+    "rows_with",
+]
+
+TOKENS = re.compile(
+    r"""(?P<text>'(?:[^']|'')*')
+    |(?P<quoted>`[^`]*`|"[^"]*")
+    |(?P<number>\d[\w.]*)
+    |(?P<word>[^\W\d]\w*)
+    |(?P<bad>--|/\*|['`";])
+    |(?P<sign>\S)""",
+    re.VERBOSE,
+)
+KEYWORD = re.compile(
+    "and|or|not|in|is|null|true|false|like|ilike|between|escape|cast|as|date|time|timestamp|interval|"
+    "int|integer|bigint|smallint|float|double|real|decimal|string|varchar|boolean|bool|distinct|from",
+    re.IGNORECASE,
+)
+
+
+def check_filter(where: str, columns: Collection[str]) -> str:
+    """Return the condition, if it names only these columns; capitals do not count.
+
+    >>> check_filter("year >= 1990 and lower(genre) in ('jazz', 'folk')", ["id", "year", "genre"])[:4]
+    'year'
+    """
+    if not isinstance(where, str) or not where.strip():
+        raise InputError(f"The filter is {shown(where)}.", hint="Write a condition, such as: year >= 1990.")
+    known = {column.lower() for column in columns}
+    for name in _names(where):
+        if name.lower() not in known:
+            raise UnknownNameError("column", name, columns, note="Texts stand in single quotes.")
+    return where
+
+
+def names_in(where: str) -> set[str]:
+    """The columns that a checked condition names, in small letters.
+
+    >>> sorted(names_in("Year >= 1990 and lower(`genre`) = 'jazz'"))
+    ['genre', 'year']
+    """
+    return {name.lower() for name in _names(where)}
+
+
+def _names(where: str) -> Iterator[str]:
+    """Whatever must be a column: quoted names, and words that are no keyword, no function and no type."""
+    tokens = [(match.lastgroup, match[0]) for match in TOKENS.finditer(where)]
+    for (kind, token), (_, following) in pairwise([*tokens, ("end", "")]):
+        if kind == "bad":
+            raise InputError(
+                f"The filter {where!r} holds {token!r}: a comment, a second statement, or a quote without end.",
+                hint="Write one condition; texts stand in single quotes, and a quote within them is doubled: 'it''s'.",
+            )
+        if kind == "quoted":
+            yield token[1:-1]
+        elif kind == "word" and following != "(" and not KEYWORD.fullmatch(token):
+            yield token
+
+
+def one_of(column: str, values: Iterable[str]) -> str:
+    """The condition that a column has one of these values.
+
+    >>> one_of("id", ["a", "it's"])
+    "id IN ('a', 'it''s')"
+    """
+    listed = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+    return f"{column} IN ({listed})"
+
 
 MOST_VERSIONS = 2**63 - 1
 ID_CHARACTERS = 32  # of a text's own id; 128 bits
@@ -102,3 +188,64 @@ def _check_different(ids: Sequence[str], *, own: bool) -> None:
             )
         if first != place:
             raise InputError(f"The id {name!r} is given twice, as ids[{first}] and ids[{place}].")
+
+
+FEW_VALUES = 1000  # more are looked for by reading the whole column, which a list in a condition is slower than
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A text of a collection; ``metadata`` has the columns that it has a value in."""
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A text that was found, and its score: higher is nearer."""
+
+    id: str
+    text: str
+    score: float
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def columns_to_read(table: LanceTable) -> list[str]:
+    """The columns that people see: id, text, and all metadata."""
+    return ["id", "text", *(name for name in table.schema.names if name not in OWN_COLUMNS)]
+
+
+def entry_of(row: Mapping[str, Any]) -> Entry:
+    """An entry from a row as read."""
+    return Entry(row["id"], row["text"], metadata_of(row))
+
+
+def metadata_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata in a row as read, whatever else was read with it.
+
+    >>> metadata_of({"id": "1", "_score": 0.5, "year": 1990, "genre": None})
+    {'year': 1990}
+    """
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in OWN_COLUMNS and not name.startswith("_") and value is not None
+    }
+
+
+def rows_with(table: LanceTable, column: str, values: Collection[str], columns: Sequence[str]) -> Iterator[ArrowBatch]:
+    """Arrow batches of the rows whose ``column`` (id or text_hash) has one of the values.
+
+    They have the ``columns`` asked for, that column, and ``_rowid``.
+    """
+    query = table.search().select([*dict.fromkeys([column, *columns])]).with_row_id(True)
+    if len(values) <= FEW_VALUES:
+        yield from query.where(one_of(column, values)).to_batches(batch_size=BATCH_ROWS) if values else ()
+        return
+    compute = require("pyarrow.compute", extra="search", feature="A collection")
+    wanted = pyarrow().array(list(values), pyarrow().string())
+    for batch in query.to_batches(batch_size=BATCH_ROWS):
+        yield batch.filter(compute.is_in(batch[column], value_set=wanted))

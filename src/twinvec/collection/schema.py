@@ -1,23 +1,189 @@
-"""What a collection's table looks like, and the header that it carries: its model and its language.
-
-The header is in the metadata of the Arrow schema, so that vectors and the model they are of change in one commit.
-"""
+"""The table of a collection: its columns, and the header with its model and language."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date, datetime, timezone
 from types import ModuleType
 
-from twinvec.collection.columns import KINDS, OWN_COLUMNS, arrow_type
-from twinvec.collection.embedder import ModelRecord
-from twinvec.collection.indexes import check_language
-from twinvec.collection.lance_types import ArrowSchema
-from twinvec.errors import CollectionError, TwinvecError, shown
-from twinvec.extras import require
+import numpy as np
 
-__all__ = ["Header", "pyarrow", "read_header", "table_schema"]
+from twinvec.collection.embedder import ModelRecord
+from twinvec.collection.indexes import ArrowSchema, ArrowType, check_language
+from twinvec.errors import CollectionError, InputError, TwinvecError, shown
+from twinvec.extras import require
+from twinvec.model.tokenizer import check_text
+
+__all__ = [
+    "KINDS",
+    "OWN_COLUMNS",
+    "Header",
+    "arrow_type",
+    "column_kinds",
+    "kinds_of_schema",
+    "plain_values",
+    "pyarrow",
+    "read_header",
+    "table_schema",
+]
+
+OWN_COLUMNS = ("id", "text", "text_hash", "vector")
+NAME = re.compile(r"[^\W\d_]\w*(?: \w+)*")
+
+# what a column holds, in the order in which a value is tried: Python's type, and Arrow's
+KINDS: dict[str, tuple[type, Callable[[ModuleType], ArrowType]]] = {
+    "bool": (bool, lambda arrow: arrow.bool_()),
+    "int": (int, lambda arrow: arrow.int64()),
+    "float": (float, lambda arrow: arrow.float64()),
+    "text": (str, lambda arrow: arrow.string()),
+    "datetime": (datetime, lambda arrow: arrow.timestamp("us", "UTC")),
+    "date": (date, lambda arrow: arrow.date32()),
+}
+INT_LIMIT = 2**63
+
+
+def arrow_type(kind: str, arrow: ModuleType) -> ArrowType:
+    """Arrow's type of a kind of column."""
+    return KINDS[kind][1](arrow)
+
+
+def kinds_of_schema(schema: ArrowSchema, arrow: ModuleType) -> dict[str, str]:
+    """The columns of metadata in an Arrow schema, and what they hold."""
+    names = {str(arrow_type(kind, arrow)): kind for kind in KINDS}
+    return {field.name: names[str(field.type)] for field in schema if field.name not in OWN_COLUMNS}
+
+
+def plain_values(row: Mapping[str, object], where: str) -> dict[str, object]:
+    """A row's metadata without what is missing (None), numpy's numbers as Python's, and times in UTC.
+
+    >>> plain_values({"year": np.int64(1990), "genre": None}, "metadata[0]")
+    {'year': 1990}
+    """
+    if not isinstance(row, Mapping):
+        raise InputError(f"{where} is {shown(row)}, not a dict.", hint='Give one dict per text: {"year": 1990}.')
+    return {_name(name, where): _plain(value, f"{where}[{name!r}]") for name, value in row.items() if value is not None}
+
+
+def _name(name: object, where: str) -> str:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise InputError(
+            f"{where} has a column {shown(name)}.",
+            hint="Names of columns are words: a letter first, then letters, digits and _.",
+        )
+    if name.lower() in OWN_COLUMNS:
+        raise InputError(f"{where} has a column {name!r}, which every collection has already.", hint="Rename it.")
+    return name
+
+
+def _plain(value: object, where: str) -> object:
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        value = _numpy_time(value)
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return check_text(value, where)
+    if isinstance(value, datetime):
+        return _in_utc(value, where)
+    return value
+
+
+def _numpy_time(value: np.datetime64 | np.timedelta64) -> object:
+    """A time of numpy as Python has it; one that Python does not have is left as it is, and refused as metadata.
+
+    Of days, months and years it is a date, and of anything finer a time, to the microsecond.
+    """
+    if np.isnat(value) or isinstance(value, np.timedelta64):
+        return value
+    is_date = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
+    plain = value.astype("datetime64[D]" if is_date else "datetime64[us]").item()
+    return plain if isinstance(plain, date) else value  # beyond the year 9999 it is a number
+
+
+def _in_utc(value: datetime, where: str) -> datetime:
+    """A plain time in UTC, also of a class such as pandas' Timestamp; without a zone it is taken to be in UTC."""
+    try:
+        parts = value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond
+        plain = datetime(*parts, tzinfo=value.tzinfo, fold=value.fold)
+        return plain.replace(tzinfo=timezone.utc) if value.tzinfo is None else plain.astimezone(timezone.utc)
+    except Exception as error:  # OverflowError near the years 1 and 9999, TypeError of NaT, anything of a zone
+        raise InputError(
+            f"{where} is {shown(value)}, which is not a time in UTC: {error}.", hint="Leave it out, or correct it."
+        ) from error
+
+
+def column_kinds(rows: Sequence[Mapping[str, object]], known: Mapping[str, str]) -> dict[str, str]:
+    """The columns that these rows have and ``known`` has not, with what they hold.
+
+    A value that does not fit its column is refused. Whole numbers fit a column of float.
+
+    >>> column_kinds([{"year": 1990}, {"price": 3}, {"price": 2.5}], {"year": "int"})
+    {'price': 'float'}
+    """
+    found = dict(known)
+    spelled = {name.lower(): name for name in known}
+    for place, row in enumerate(rows):
+        for name, value in row.items():
+            where = f"metadata[{place}][{name!r}]"
+            if spelled.setdefault(name.lower(), name) != name:
+                raise InputError(f"{where}: there is a column {spelled[name.lower()]!r} already.", hint="Spell it so.")
+            found[name] = _joined(found.get(name), kind_of(value, where), where, name not in known, value)
+    _check_floats(rows, {name for name, kind in found.items() if kind == "float"})
+    return {name: kind for name, kind in found.items() if name not in known}
+
+
+def _check_floats(rows: Sequence[Mapping[str, object]], columns: set[str]) -> None:
+    """Refuse whole numbers that a column of float would change."""
+    for place, row in enumerate(rows if columns else ()):
+        for name in columns & row.keys():
+            value = row[name]
+            if isinstance(value, int) and int(float(value)) != value:
+                raise InputError(
+                    f"metadata[{place}][{name!r}] is {value}, which a float cannot hold exactly.",
+                    hint="The column holds float; use another one.",
+                )
+
+
+def _joined(column: str | None, kind: str, where: str, is_new: bool, value: object) -> str:
+    """What a column holds after one more value."""
+    if column is None or column == kind:
+        return kind
+    if (column, kind) == ("float", "int") or (is_new and (column, kind) == ("int", "float")):
+        return "float"
+    raise InputError(
+        f"{where} is {shown(value)}, of kind {kind}, but the column holds {column}.",
+        hint="The first value decides what a column holds; convert this one, or use another column.",
+    )
+
+
+def kind_of(value: object, where: str) -> str:
+    """What a column of such values holds.
+
+    >>> kind_of(True, ""), kind_of(3, ""), kind_of(date(1990, 1, 1), "")
+    ('bool', 'int', 'date')
+    """
+    for kind, (python, _) in KINDS.items():
+        if isinstance(value, python):
+            if kind == "int" and not -INT_LIMIT <= value < INT_LIMIT:  # type: ignore[operator]
+                raise InputError(
+                    f"{where} is {shown(value)}, which does not fit into 64 bits.", hint="Store it as a text."
+                )
+            return kind
+    raise InputError(
+        f"{where} is {shown(value)}, of type {type(value).__name__}.", hint=f"Metadata can be: {', '.join(KINDS)}."
+    )
+
+
+def listed(columns: Iterable[tuple[str, str]]) -> str:
+    """Columns and what they hold, for messages.
+
+    >>> listed([("id", "text"), ("year", "int")])
+    'id (text), year (int)'
+    """
+    return ", ".join(f"{name} ({kind})" for name, kind in columns)
+
 
 KEY, FORMAT = b"twinvec", 1
 NOT_OURS = "Another program has made or changed it; bring it back from a copy."

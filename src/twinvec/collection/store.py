@@ -1,24 +1,124 @@
-"""The Lance table of a collection: made, opened, locked. Every change of it is one commit: whole or not there."""
+"""Where a collection is stored: its location, its lock, and the Lance table behind it."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 
-from twinvec.collection.indexes import make_text_index
-from twinvec.collection.lance_errors import UNREACHED, lance_errors
-from twinvec.collection.lance_types import ArrowBatch, ArrowSchema, LanceDatabase, LanceTable
-from twinvec.collection.location import TABLE, Location
-from twinvec.collection.locking import sync_changes, writer_lock
+from twinvec.collection.indexes import (
+    UNREACHED,
+    ArrowBatch,
+    ArrowSchema,
+    LanceDatabase,
+    LanceTable,
+    lance_errors,
+    make_text_index,
+)
 from twinvec.collection.schema import Header, read_header, table_schema
-from twinvec.errors import CollectionError, InputError
+from twinvec.errors import CollectionError, InputError, shown
 from twinvec.extras import require
-from twinvec.files import new_folder
+from twinvec.files import check_path, new_folder, sync_folder, try_lock
 from twinvec.ownership import COLLECTION
 
-__all__ = ["Store", "create_store", "is_collection"]
+__all__ = [
+    "TABLE",
+    "Location",
+    "Store",
+    "create_store",
+    "is_collection",
+    "locate",
+    "sync_changes",
+    "writer_lock",
+]
+
+TABLE = "texts"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """``uri`` is what Lance connects to; ``folder`` is None for an object store; ``storage`` are its options."""
+
+    uri: str
+    folder: Path | None
+    storage: dict[str, str] | None = field(default=None, repr=False)  # may hold credentials
+
+
+def locate(path: str | os.PathLike[str], storage: dict[str, str] | None = None) -> Location:
+    """The location that a path or an address means.
+
+    >>> locate("s3://bucket/notes").folder is None, locate("notes").folder.name
+    (True, 'notes')
+    """
+    if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
+        raise InputError(f"The path of the collection is {shown(path)}, not a text.", hint="Give a folder.")
+    text = os.fspath(path)
+    if not text or "\0" in text:
+        raise InputError(f"The path of the collection is {shown(text)}.", hint="Give a folder.")
+    _check_storage(storage)
+    if "://" in text and not text.startswith("file://"):
+        return Location(text.rstrip("/"), None, storage)
+    folder = Path(text.removeprefix("file://")).expanduser().absolute()
+    check_path(folder)
+    return Location(str(folder), folder, storage)
+
+
+def _check_storage(storage: object) -> None:
+    if storage is None:
+        return
+    if not isinstance(storage, dict) or not all(isinstance(each, str) for pair in storage.items() for each in pair):
+        raise InputError(  # without the values: they may be credentials
+            f"The options of the store are a {type(storage).__name__} that is not one of texts to texts.",
+            hint='Give a dict such as {"region": "eu-west-1"}.',
+        )
+
+
+LOCK = "writer.lock"
+PATIENCE_S = 60.0
+PAUSE_S = 0.02
+
+
+@contextmanager
+def writer_lock(folder: Path, *, patience_s: float | None = None) -> Iterator[None]:
+    """Be the only writer of a folder; waits for another one, and gives up after ``patience_s``."""
+    deadline = time.monotonic() + (PATIENCE_S if patience_s is None else patience_s)
+    try:
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        raise CollectionError(
+            f"{folder} cannot be written: {error.strerror}.", hint="Check that it is there, and the rights to it."
+        ) from error
+    try:
+        while not try_lock(handle):
+            if time.monotonic() > deadline:
+                raise CollectionError(
+                    f"Another process is writing to {folder}.", hint="Wait until it is done, then do this again."
+                )
+            time.sleep(PAUSE_S)
+        yield
+    finally:
+        os.close(handle)
+
+
+def sync_changes(folder: Path, since: float) -> None:
+    """Make files that were written after ``since`` (seconds since 1970) durable; Lance leaves that to the system."""
+    places = {folder}
+    for file in folder.rglob("*"):
+        with suppress(OSError):  # such as a file that another process has just removed
+            if file.is_file() and file.stat().st_mtime >= since:
+                places.add(file.parent)
+                handle = os.open(file, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+    for place in places:
+        sync_folder(place)
+
 
 CLOCK_STEP_S = 1.0  # how coarse the times of files may be
 

@@ -1,14 +1,85 @@
-"""Which texts run together: policies as pure functions, and the padding of a batch."""
+"""How batches are planned and run: engine settings, token budgets, padding, and one stream per core."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from threading import BoundedSemaphore, Lock, Thread
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
-from twinvec.types import Ids, TokenBatch
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.types import Device, Ids, LongPolicy, Precision, Runtime, RuntimeName, TokenBatch
 
-__all__ = ["pad", "plan_batches", "plan_equal", "plan_single"]
+__all__ = [
+    "Engine",
+    "EngineSettings",
+    "Streams",
+    "pad",
+    "plan_batches",
+    "plan_equal",
+    "plan_single",
+]
+
+TOKENS_PER_BATCH = {"cpu": 512, "cuda": 16_384}  # 512 keep a batch's activations in a core's cache
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Checked once, here; everything below trusts it."""
+
+    precision: Precision = "float32"
+    threads: int | None = None
+    device: Device = "cpu"
+    runtime: RuntimeName = "auto"
+    deterministic: bool = False
+    long: LongPolicy = "warn"
+
+    def __post_init__(self) -> None:
+        choices: dict[str, tuple[Any, object]] = {
+            "precision": (Precision, self.precision),
+            "device": (Device, self.device),
+            "runtime": (RuntimeName, self.runtime),
+            "long": (LongPolicy, self.long),
+        }
+        for name, (known, value) in choices.items():
+            if value not in get_args(known):
+                raise UnknownNameError(name, value, get_args(known))
+        if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
+            raise InputError(f"threads must be a whole number of at least 1, got {self.threads!r}.")
+        if self.device == "cuda" and self.precision != "float32":
+            raise InputError(f"precision={self.precision!r} runs on the CPU only.", hint="Use precision='float32'.")
+
+    @property
+    def n_streams(self) -> int:
+        """How many batches run at once."""
+        return 1 if self.device == "cuda" else self.threads or usable_cores()
+
+    @property
+    def tokens_per_batch(self) -> int:
+        """The most tokens a batch holds, padding included."""
+        return TOKENS_PER_BATCH[self.device]
+
+
+def usable_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A runtime with a model in it, and what its callers must know of that model."""
+
+    runtime: Runtime
+    precision: Precision
+    width: int
+    n_vocabulary: int
+    n_positions: int | None
 
 
 def plan_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
@@ -78,3 +149,68 @@ def pad(rows: Sequence[Sequence[int] | Ids], n_unpooled: Sequence[int] = ()) -> 
     for place, count in enumerate(n_unpooled):
         pool_mask[place, :count] = 0
     return TokenBatch(ids, mask, pool_mask)
+
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+class Streams:
+    """At most ``n`` batches run at once, however many threads call."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._free = os.getpid(), BoundedSemaphore(n)
+
+    def _slots(self) -> BoundedSemaphore:
+        """The places of this process: a child must not wait for its parent's threads."""
+        process, slots = self._free
+        if process != os.getpid():
+            slots = BoundedSemaphore(self.n)
+            self._free = os.getpid(), slots
+        return slots
+
+    def run(
+        self, jobs: Iterator[Job], work: Callable[[Job], Result], show: Callable[[Result], None] = lambda _: None
+    ) -> None:
+        """Do ``work`` for every job, and ``show`` what it gave; jobs are drawn by one thread at a time.
+
+        The first error is raised here. ``show`` runs while no place is held, so it may call ``run`` itself, in any
+        thread; ``work`` may not.
+        """
+        draw, slots = Lock(), self._slots()
+        errors: list[BaseException] = []
+
+        def drain() -> None:
+            try:
+                while not errors:
+                    with draw:
+                        job = next(jobs, None)
+                    if job is None:
+                        return
+                    with slots:
+                        result = work(job)
+                    show(result)
+            except BaseException as error:  # handed to the caller's thread below
+                errors.append(error)
+
+        first, second = next(jobs, None), next(jobs, None)
+        if second is None:  # one batch needs no other thread
+            jobs = iter(() if first is None else (first,))
+            drain()
+        else:
+            jobs = chain((first, second), jobs)  # type: ignore[arg-type]
+            self._drain_together(drain, errors)
+        if errors:
+            raise errors[0]
+
+    def _drain_together(self, drain: Callable[[], None], errors: list[BaseException]) -> None:
+        helpers = [Thread(target=drain, daemon=True) for _ in range(self.n - 1)]
+        for helper in helpers:
+            helper.start()
+        drain()  # the caller's thread works too
+        try:
+            for helper in helpers:
+                helper.join()
+        except BaseException as error:  # an interrupt: the helpers stop after the batch they are at
+            errors.append(error)

@@ -6,19 +6,16 @@ import logging
 from dataclasses import replace
 from functools import partial
 
+from twinvec.engine.batching import Engine, EngineSettings
 from twinvec.engine.calibration import measure_ranges
 from twinvec.engine.config import is_supported
 from twinvec.engine.int8 import Int8Linear, fold_contexts
 from twinvec.engine.model import Model, read_model
-from twinvec.engine.onnx_runtime import OnnxRuntime
-from twinvec.engine.opened import Engine
-from twinvec.engine.openvino_runtime import OpenvinoRuntime, has_bfloat16
-from twinvec.engine.settings import EngineSettings
-from twinvec.engine.torch_runtime import TorchRuntime
-from twinvec.engine.wk_runtime import WKRuntime
+from twinvec.engine.runtimes import OnnxRuntime, OpenvinoRuntime, WKRuntime, has_bfloat16
+from twinvec.engine.torch import TorchRuntime
 from twinvec.errors import InputError
-from twinvec.model_folder import WK, ModelFolder
-from twinvec.text import Tokenizer
+from twinvec.model.folder import WK, ModelFolder
+from twinvec.model.tokenizer import Tokenizer
 from twinvec.types import Precision, Runtime
 
 __all__ = ["Engine", "open_engine"]

@@ -1,8 +1,4 @@
-"""The backbones that Twinvec builds itself, described as data from ``config.json``.
-
-Eight families of encoders differ in few ways: where the norms stand, how positions enter, whether embeddings are
-narrower than the layers, whether layers share weights. Those ways are the fields below.
-"""
+"""Backbones that the engine builds itself, described as data from ``config.json``; unknown values are refused."""
 
 from __future__ import annotations
 
@@ -10,12 +6,73 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from twinvec.engine.known_values import check_known, unknown_value
 from twinvec.errors import ModelFolderError
-from twinvec.json_object import JsonObject
-from twinvec.own_code import refuse_own_code
+from twinvec.json_checks import JsonObject, shown
+from twinvec.model.folder import refuse_own_code
 
-__all__ = ["MODEL_CODE", "Backbone", "Rotary", "is_supported", "read_backbone"]
+__all__ = [
+    "MODEL_CODE",
+    "TORCH",
+    "Backbone",
+    "Rotary",
+    "check_known",
+    "is_supported",
+    "read_backbone",
+    "unknown_value",
+]
+
+TORCH = "Load it with runtime='torch' (--runtime torch), which runs transformers itself."
+
+Known = dict[str, tuple[object, ...]]
+
+NO = False, None
+NOTHING: tuple[object, ...] = None, {}, []
+
+SHARED: Known = {
+    "is_decoder": NO,  # true: a token sees only those before it
+    "is_encoder_decoder": NO,
+    "add_cross_attention": NO,
+    "pruned_heads": NOTHING,
+    "per_layer_config": NOTHING,  # other sizes in some layers
+    "quantization_config": NOTHING,
+    "tie_last_hidden_states": (None, True),
+}
+POSITIONS: Known = {"position_embedding_type": ("absolute", None)}
+ROTARY: Known = {
+    "attention_bias": NO,
+    "mlp_bias": NO,
+    "norm_bias": NO,
+    "rope_scaling": NOTHING,
+    "rope_theta": (None,),
+    "partial_rotary_factor": (None, 1, 1.0),
+}
+
+# By family, as ``Backbone`` names it.
+KNOWN: dict[str, Known] = {
+    "bert": POSITIONS,
+    "roberta": POSITIONS,
+    "electra": POSITIONS,
+    "albert": POSITIONS,
+    "modernbert": ROTARY,
+}
+
+
+def check_known(config: Mapping[str, Any], family: str) -> None:
+    """Refuse a value under which transformers would compute something else than our graph."""
+    for key, known in (SHARED | KNOWN.get(family, {})).items():
+        if key in config and not _is_among(config[key], known):
+            raise unknown_value(key, config[key])
+
+
+def _is_among(value: object, known: tuple[object, ...]) -> bool:
+    return any(type(value) is type(each) and value == each for each in known)
+
+
+def unknown_value(key: str, value: object) -> ModelFolderError:
+    """The error for a value that changes vectors in a way that the graph does not know."""
+    problem = f"config.json: {key} is {shown(value)}, which the built-in graph does not know."
+    return ModelFolderError(problem, hint=TORCH)
+
 
 Config = Mapping[str, Any]
 

@@ -8,9 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from twinvec.engine.config import Backbone
+from twinvec.engine.config import TORCH, Backbone
 from twinvec.engine.graph import GraphBuilder
-from twinvec.engine.known_values import TORCH
 from twinvec.errors import UnknownNameError
 from twinvec.types import Vectors
 

@@ -12,10 +12,18 @@ from twinvec.engine.config import Backbone, read_backbone
 from twinvec.engine.graph import Graph, GraphBuilder
 from twinvec.engine.layers import LayerBuilder
 from twinvec.engine.linear import FloatLinear, Linear
-from twinvec.engine.mapped_file import MappedFile, check_unchanged, mapped_files
 from twinvec.engine.readout import PICKS, add_readout, readout_width
-from twinvec.engine.weights import ReadWeights, backbone_weights, forget_pages, read_weights, weight_files
-from twinvec.model_folder import WK, Dense, LayerNorm, ModelFolder, Pooling
+from twinvec.engine.weights import (
+    MappedFile,
+    ReadWeights,
+    backbone_weights,
+    check_unchanged,
+    forget_pages,
+    mapped_files,
+    read_weights,
+    weight_files,
+)
+from twinvec.model.folder import WK, Dense, LayerNorm, ModelFolder, Pooling
 from twinvec.types import Vectors
 
 __all__ = ["Model", "build_heads", "build_readout", "read_model"]

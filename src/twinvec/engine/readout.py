@@ -14,7 +14,7 @@ import numpy as np
 from twinvec.engine.graph import GraphBuilder
 from twinvec.engine.weights import ReadWeights, Weights, check_array
 from twinvec.errors import ModelFolderError, UnknownNameError, WeightsError
-from twinvec.model_folder import Dense, LayerNorm, Module, Normalize, Pooling
+from twinvec.model.folder import Dense, LayerNorm, Module, Normalize, Pooling
 from twinvec.types import Vectors
 
 __all__ = ["PICKS", "add_readout", "readout_width"]

@@ -1,13 +1,12 @@
-"""Weights from safetensors: mapped into memory, not copied, and refused when anything is wrong with them.
-
-A pickle (``pytorch_model.bin``) can run code when it is loaded, so it is read only when the user says so.
-"""
+"""Weights from safetensors: memory-mapped, checked, and int8 storage with one scale per row."""
 
 from __future__ import annotations
 
 import json
 import mmap
+import os
 import struct
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,27 +16,144 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from twinvec.engine.config import Backbone
-from twinvec.engine.mapped_file import MappedFile, mapped_file, mapped_files
-from twinvec.engine.renames import canonical_name
-from twinvec.engine.shapes import expected_shapes
-from twinvec.engine.stored import SCALE, unpack_int8
+from twinvec.engine.names import canonical_name, expected_shapes
 from twinvec.errors import WeightsError
 from twinvec.extras import require
 from twinvec.files import read_json
-from twinvec.json_object import is_plain, shown
+from twinvec.json_checks import is_plain, shown
 from twinvec.types import Array, Vectors
 
 __all__ = [
+    "SCALE",
+    "MappedFile",
     "ReadWeights",
     "Weights",
     "backbone_weights",
     "check_array",
+    "check_unchanged",
     "forget_pages",
     "is_packed",
+    "mapped_file",
+    "mapped_files",
+    "pack_int8",
     "place_on_disk",
     "read_weights",
+    "unpack_int8",
     "weight_files",
 ]
+
+
+class MappedFile(mmap.mmap):
+    """A mapped file that knows whether it has changed since. Made by :meth:`opened`."""
+
+    path: Path
+    _handle: int
+    _as_opened: os.stat_result
+
+    @classmethod
+    def opened(cls, path: Path) -> MappedFile:
+        """Map a file that is not empty. Its descriptor stays open as long as anything refers to the mapping."""
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            as_opened = os.fstat(handle)
+            mapped = cls(handle, 0, access=mmap.ACCESS_READ)
+        except BaseException:
+            os.close(handle)
+            raise
+        mapped.path, mapped._handle, mapped._as_opened = path.resolve(), handle, as_opened
+        weakref.finalize(mapped, os.close, handle).atexit = False
+        return mapped
+
+    def check(self) -> None:
+        """Refuse a file that was written into or cut short since it was mapped. Takes about a microsecond."""
+        if not _is_same(os.fstat(self._handle), self._as_opened):
+            raise WeightsError(
+                f"{self.path} was changed while it was in use.",
+                hint="Load the model again. Replace a model's file by renaming another to it, not by writing into it.",
+            )
+
+    def is_at_its_path(self) -> bool:
+        """Whether the file's path still leads to this file, unchanged."""
+        try:
+            now = os.stat(self.path)
+        except OSError:
+            return False
+        return os.path.samestat(now, self._as_opened) and _is_same(now, self._as_opened)
+
+
+def _is_same(now: os.stat_result, before: os.stat_result) -> bool:
+    return (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+def mapped_file(array: Array) -> MappedFile | None:
+    """The mapped file that an array is a view into; None for all others."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, MappedFile) else None
+
+
+def mapped_files(arrays: Iterable[Array]) -> tuple[MappedFile, ...]:
+    """The mapped files that some arrays are views into, each once."""
+    found = {id(file): file for file in map(mapped_file, arrays) if file is not None}
+    return tuple(found.values())
+
+
+def check_unchanged(files: Iterable[MappedFile]) -> None:
+    """Refuse to go on if any of the files was written into or cut short since it was mapped."""
+    for file in files:
+        file.check()
+
+
+SCALE = ".scale"
+
+
+def pack_int8(weights: Mapping[str, Array]) -> dict[str, Array]:
+    """Store matrices as int8 and scales; half a scale is the largest error of a row.
+
+    >>> packed = pack_int8({"w": np.array([[25.0, -63.5], [0.0, 0.0]])})
+    >>> packed["w"].tolist(), packed["w.scale"].tolist()
+    ([[50, -127], [0, 0]], [0.5, 0.0])
+    """
+    packed: dict[str, Array] = {}
+    for name, values in weights.items():
+        if values.ndim != 2:
+            packed[name] = np.ascontiguousarray(values, dtype=np.float32)
+            continue
+        scale = (np.abs(values).max(axis=1) / 127).astype(np.float32)
+        steps = values / np.where(scale > 0, scale, 1)[:, None]
+        packed[name] = np.clip(np.round(steps), -127, 127).astype(np.int8)
+        packed[name + SCALE] = scale
+    return packed
+
+
+def unpack_int8(stored: Mapping[str, Array], *, source: object) -> dict[str, Array]:
+    """The weights of a file; integers that have no scale are none that an encoder reads, and are left out.
+
+    >>> unpack_int8({"w": np.array([[50, -127]], dtype=np.int8), "w.scale": np.array([0.01])}, source="x")["w"]
+    array([[ 0.5 , -1.27]], dtype=float32)
+    """
+    weights = dict(stored)
+    for name, values in stored.items():
+        if values.dtype != np.int8:
+            continue
+        del weights[name]
+        scale = weights.pop(name + SCALE, None)
+        if scale is not None:
+            weights[name] = _product(values, scale, f"{source}: {name}")
+    return weights
+
+
+def _product(values: Array, scale: Array, name: str) -> Vectors:
+    if values.ndim != 2 or scale.shape != values.shape[:1]:
+        raise WeightsError(
+            f"{name} has the shape {values.shape}, and its scales {scale.shape}, where one a row is needed.",
+            hint="Fetch the model again.",
+        )
+    return np.multiply(values, scale[:, None], dtype=np.float32)
+
 
 Weights = dict[str, Array]
 ReadWeights = Callable[[Path], Weights]

@@ -1,19 +1,195 @@
-"""Clusters for people: a folder with a page and its map, the same as Markdown, and all of it as JSON."""
+"""Clusters for people: a page with a map, Markdown, and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from twinvec.cluster.describing import Cluster, Clustering
-from twinvec.report.cluster_map import ClusterMap, color_of, map_png, map_svg
-from twinvec.report.document import document
-from twinvec.report.folder import write_folder
-from twinvec.report.markdown_table import cell, table
-from twinvec.report.svg import element
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["CLUSTER_DATA", "clusters_html", "clusters_markdown", "summary", "write_cluster_report"]
+from twinvec.cluster.describe import Cluster, Clustering
+from twinvec.report.html import document, element, figure, text, write_folder
+from twinvec.report.markdown import cell, table
+from twinvec.report.plots import INK, SOFT, new_figure, png_of
+from twinvec.types import Ids
+
+__all__ = [
+    "CLUSTER_DATA",
+    "ClusterMap",
+    "Frame",
+    "clusters_html",
+    "clusters_markdown",
+    "color_of",
+    "map_png",
+    "map_svg",
+    "spread_names",
+    "summary",
+    "write_cluster_report",
+]
+
+LETTER, LINE, PADDING = 7.6, 26.0, 16.0  # of a name with its margin, in units of the frame
+MOST_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The size of a drawing."""
+
+    width: float
+    height: float
+
+
+def spread_names(
+    names: Sequence[str], wanted: Sequence[tuple[float, float]], frame: Frame
+) -> list[tuple[float, float]]:
+    """The middle of each name: where it is wanted, or as few lines above or below as are free. The first come first.
+
+    >>> spread_names(["cats", "dogs"], [(100.0, 100.0), (105.0, 102.0)], Frame(200, 200))
+    [(100.0, 100.0), (105.0, 128.0)]
+    """
+    placed: list[tuple[float, float]] = []
+    widths = [LETTER * len(name) + PADDING for name in names]
+    for (x, y), width in zip(wanted, widths, strict=True):
+        x = _within(x, width / 2, frame.width)
+        free = (
+            (x, place)
+            for place in _lines(y, frame.height)
+            if not any(_overlap((x, place), width, other, widths[rank]) for rank, other in enumerate(placed))
+        )
+        placed.append(next(free, (x, _within(y, LINE / 2, frame.height))))
+    return placed
+
+
+def _lines(y: float, height: float) -> Iterator[float]:
+    """Heights to try, from the nearest on, as far as they are within the frame."""
+    for away in range(MOST_LINES):
+        for place in dict.fromkeys((y + away * LINE, y - away * LINE)):
+            if LINE / 2 <= place <= height - LINE / 2:
+                yield place
+
+
+def _overlap(one: tuple[float, float], width: float, other: tuple[float, float], other_width: float) -> bool:
+    return abs(one[1] - other[1]) < LINE and abs(one[0] - other[0]) < (width + other_width) / 2
+
+
+def _within(place: float, margin: float, size: float) -> float:
+    return min(max(place, margin), max(size - margin, margin))
+
+
+WIDTH, HEIGHT, EDGE = 960, 620, 24
+MOST_POINTS = 4000  # more make a page heavy and show no more
+TIP_LENGTH = 160
+# Twelve colors that stand apart on light and dark ground; clusters after the twelfth share a gray.
+COLORS = (
+    "#3b6ea8", "#d1703c", "#4f9d69", "#b4485a", "#8263b3", "#9a7434",
+    "#cf6fa5", "#5aa0b4", "#94a02f", "#5562c4", "#c2942b", "#6d8a7c",
+)  # fmt: skip
+OTHER, ALONE = "#8b949e", "#c3c9cf"
+PROJECTIONS = {"pca": "the first two principal components", "umap": "UMAP"}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMap:
+    """Texts with their labels ``(n,)``, -1 for none, and their places ``(n, 2)``, and what projection gave these."""
+
+    texts: Sequence[str]
+    labels: Ids
+    places: NDArray[np.float32]
+    projection: str
+
+    def shown(self) -> Ids:
+        """Rows that are drawn: all, or some from all over; those of no cluster first, so that others lie above."""
+        rows = np.arange(len(self.labels))
+        if len(rows) > MOST_POINTS:
+            rows = np.linspace(0, len(rows) - 1, MOST_POINTS).astype(np.int64)
+        return rows[np.argsort(self.labels[rows] >= 0, kind="stable")]
+
+    def words(self) -> str:
+        """How the map was made, and how much of it is drawn."""
+        drawn = min(len(self.labels), MOST_POINTS)
+        part = f"; {drawn:,} of {len(self.labels):,} texts are drawn" if drawn < len(self.labels) else ""
+        return f"places by {PROJECTIONS[self.projection]}{part}"
+
+
+def color_of(label: int) -> str:
+    """The color of a cluster.
+
+    >>> color_of(0), color_of(500), color_of(-1)
+    ('#3b6ea8', '#8b949e', '#c3c9cf')
+    """
+    return ALONE if label < 0 else COLORS[label] if label < len(COLORS) else OTHER
+
+
+def map_svg(found: Clustering, drawn: ClusterMap) -> str:
+    """The map as a drawing, with the text of every point as its tip, and names for the largest clusters."""
+    places = _scaled(drawn.places)
+    points = [
+        element(
+            "circle",
+            element("title", escape(f"{drawn.texts[row][:TIP_LENGTH]} ({_name(int(drawn.labels[row]))})")),
+            cx=float(places[row, 0]),
+            cy=float(places[row, 1]),
+            r=3.2,
+            fill=color_of(int(drawn.labels[row])),
+            fill_opacity=0.65,
+        )
+        for row in drawn.shown().tolist()
+    ]
+    names = [
+        text(name, x, y + 5, class_="mapname", anchor="middle")  # y is the foot of the letters
+        for name, (x, y), _ in _names(found, drawn, places)
+    ]
+    label = f"A map of {found.n_texts:,} texts in {len(found.clusters):,} clusters"
+    return figure("".join(points + names), width=WIDTH, height=HEIGHT, label=label)
+
+
+def map_png(found: Clustering, drawn: ClusterMap) -> bytes:
+    """The map as a picture. Needs matplotlib."""
+    picture = new_figure(11, 7.6)
+    axes = picture.subplots()
+    places, rows = _scaled(drawn.places), drawn.shown()
+    colors = [color_of(label) for label in drawn.labels[rows].tolist()]
+    axes.scatter(*places[rows].T, s=12, c=colors, alpha=0.65, linewidths=0)
+    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0), xticks=[], yticks=[])
+    for name, place, color in _names(found, drawn, places):
+        box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": color, "alpha": 0.85}
+        shown = name.replace("$", r"\$")  # which would begin a formula
+        axes.annotate(shown, place, ha="center", va="center", fontsize=8, color=INK, bbox=box)
+    axes.set_title(f"{found.n_texts:,} texts, {len(found.clusters):,} clusters", fontsize=11, loc="left", color=INK)
+    axes.set_xlabel(f"{found.method}; {drawn.words()}", fontsize=8, color=SOFT)
+    axes.spines[:].set_color("#e4e6e8")
+    return png_of(picture)
+
+
+def _scaled(places: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Places ``(n, 2)`` within the drawing; y goes down."""
+    low, high = places.min(axis=0).astype(np.float64), places.max(axis=0).astype(np.float64)
+    share = (places - low) / np.where(high > low, high - low, 1)
+    share[:, 1] = 1 - share[:, 1]
+    return np.asarray(EDGE + share * (np.array([WIDTH, HEIGHT]) - 2 * EDGE))
+
+
+def _names(
+    found: Clustering, drawn: ClusterMap, places: NDArray[np.float64]
+) -> Iterator[tuple[str, tuple[float, float], str]]:
+    """The names of the largest clusters, where they stand, and their colors."""
+    named = found.clusters[: len(COLORS)]
+    titles = [_title(cluster) for cluster in named]
+    middles = [np.median(places[drawn.labels == cluster.label], axis=0) for cluster in named]
+    spread = spread_names(titles, [(float(x), float(y)) for x, y in middles], Frame(WIDTH, HEIGHT))
+    yield from zip(titles, spread, (color_of(cluster.label) for cluster in named), strict=True)
+
+
+def _title(cluster: Cluster) -> str:
+    return f"{cluster.label}  {', '.join(cluster.words[:2])}".rstrip()
+
+
+def _name(label: int) -> str:
+    return f"cluster {label}" if label >= 0 else "no cluster"
+
 
 CLUSTER_DATA = "clusters.json"
 MAP, MARKDOWN = "map.png", "report.md"

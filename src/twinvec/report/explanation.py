@@ -8,8 +8,7 @@ from html import escape
 import numpy as np
 
 from twinvec.explanation import PairExplanation
-from twinvec.report.document import document
-from twinvec.report.svg import element, figure, text
+from twinvec.report.html import document, element, figure, text
 from twinvec.types import Array
 
 __all__ = ["explanation_html"]

@@ -1,14 +1,30 @@
-"""An evaluation in Markdown: a table per protocol, so that every number stands under the protocol that made it."""
+"""Evaluations and tables in Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from twinvec.evaluate.result import Evaluation, Result
-from twinvec.report.markdown_table import cell, table
-from twinvec.report.words import facts, protocols, show_interval, show_value
+from twinvec.evaluation.result_file import Evaluation, Result
+from twinvec.report.html import facts, protocols, show_interval, show_value
 
-__all__ = ["as_markdown"]
+__all__ = [
+    "as_markdown",
+    "cell",
+    "table",
+]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:
+    """The lines of a table; the columns at the places ``right`` are aligned to the right."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'|'.join('--:' if place in right else '---' for place in range(len(head)))}|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def cell(text: str) -> str:
+    """Text that cannot break a table."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def as_markdown(evaluation: Evaluation) -> str:

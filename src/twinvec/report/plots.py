@@ -1,4 +1,4 @@
-"""The look of plots in files: sizes, colors, heat maps with a number in every cell. Needs matplotlib."""
+"""Plots in PNG files: their style, heat maps, and the plots of the layer report. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -7,11 +7,29 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from twinvec.analysis import LayerSurvey
+from twinvec.analysis.layers import TextPicture
+from twinvec.analysis.words import Extremes, MovingWord
 from twinvec.extras import require
 from twinvec.types import Array
 
-__all__ = ["ACCENT", "COLORS", "FAINT", "INK", "SOFT", "draw_cells", "new_figure", "plain", "png_of"]
+__all__ = [
+    "ACCENT",
+    "COLORS",
+    "FAINT",
+    "INK",
+    "SOFT",
+    "draw_cells",
+    "draw_cosines",
+    "draw_distances",
+    "draw_picture",
+    "draw_words",
+    "new_figure",
+    "plain",
+    "png_of",
+]
 
 INK, SOFT, FAINT, ACCENT = "#1f2933", "#52606d", "#94a3b8", "#2563eb"
 COLORS = (ACCENT, "#d97706", "#059669", "#9333ea", "#dc2626", "#475569")  # of lines, in turn
@@ -67,3 +85,131 @@ def draw_cells(axis: Any, values: Array, *, bounds: tuple[float, float], shown: 
     axis.tick_params(which="both", length=0)
     axis.spines[:].set_visible(False)
     return image
+
+
+LONGEST_TITLE = 90
+MEAN = "mean cosine over tokens"
+
+
+def draw_distances(surveys: Sequence[LayerSurvey], distances: Sequence[int]) -> bytes:
+    """Mean cosine of each layer to an earlier one: of one model a line per distance, of several a plot per distance."""
+    return png_of(_one_model(surveys[0], distances) if len(surveys) == 1 else _several_models(surveys, distances))
+
+
+def _one_model(survey: LayerSurvey, distances: Sequence[int]) -> Any:  # noqa: ANN401 - matplotlib's
+    figure = new_figure(8, 4.4)
+    axis = figure.subplots()
+    _draw_lines(axis, [(_back(k), survey.at_distance(k), k) for k in distances])
+    plain(axis, f"{survey.model}: how near each layer is to those before it")
+    axis.set_ylabel(MEAN, color=SOFT)
+    axis.legend(frameon=False, fontsize=9, title="cosine to", alignment="left")
+    return figure
+
+
+def _several_models(surveys: Sequence[LayerSurvey], distances: Sequence[int]) -> Any:  # noqa: ANN401 - matplotlib's
+    n_rows = -(-len(distances) // 2)
+    figure = new_figure(9.5, 0.9 + 3.0 * n_rows)
+    axes = list(figure.subplots(n_rows, min(2, len(distances)), sharex=True, sharey=True, squeeze=False).ravel())
+    for axis, k in zip(axes, distances, strict=False):
+        _draw_lines(axis, [(survey.model, survey.at_distance(k), k) for survey in surveys])
+        plain(axis, f"cosine to {_back(k)}")
+        axis.tick_params(labelbottom=True)
+    for axis in axes[::2]:
+        axis.set_ylabel(MEAN, color=SOFT)
+    for axis in axes[len(distances) :]:
+        axis.set_visible(False)
+    figure.suptitle("How near each layer is to those before it", x=0.01, ha="left", fontsize=12, color=INK)
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False, fontsize=9)
+    return figure
+
+
+def _back(k: int) -> str:
+    return "the layer before" if k == 1 else f"the layer {k} before"
+
+
+def _draw_lines(axis: Any, lines: Sequence[tuple[str, NDArray[np.float64], int]]) -> None:  # noqa: ANN401
+    """A line for each label, its values, and the layer at which they begin."""
+    for place, (label, values, first) in enumerate(lines):
+        x = np.arange(first, first + len(values))
+        color = COLORS[place % len(COLORS)]
+        axis.plot(x, values, color=color, marker="o", markersize=4, linewidth=1.6, label=label)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.set_ylim(min([0.0, *(float(values.min()) for _, values, _ in lines if len(values))]), 1.0)
+    axis.set_xlabel("layer", color=SOFT)
+
+
+def draw_cosines(survey: LayerSurvey) -> bytes:
+    """The mean cosine between any two layers."""
+    n = len(survey.cosines)
+    size = 1.8 + 0.46 * n
+    figure = new_figure(max(size + 0.6, 4.6), max(size, 3.6))
+    axis = figure.subplots()
+    shown = [[f"{value:.2f}".replace("0.", ".", 1) for value in row] for row in survey.cosines]
+    low = min(0.0, float(survey.cosines.min()))
+    image = draw_cells(axis, survey.cosines, bounds=(low, 1.0), shown=shown)
+    axis.set_xticks(range(n))
+    axis.set_yticks(range(n))
+    axis.set_xlabel("layer (0: embeddings)", color=SOFT)
+    axis.set_ylabel("layer", color=SOFT)
+    plain(axis, f"{survey.model}: cosine between two layers\nmean over {survey.n_tokens:,} tokens", grid=None)
+    axis.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axis, shrink=0.8)
+    bar.outline.set_visible(False)
+    return png_of(figure)
+
+
+def draw_words(survey: LayerSurvey, found: Extremes) -> bytes:
+    """The words that move least, in the middle and most: their variance as points, function words apart by color."""
+    parts = [("least", found.lowest), ("middle", found.middle), ("most", found.highest)]
+    rows: list[MovingWord] = [each for _, part in parts for each in part]
+    figure = new_figure(8, 1.3 + 0.2 * len(rows))
+    axes = figure.subplots(3, 1, sharex=True, height_ratios=[max(len(part), 1) for _, part in parts])
+    for axis, (name, part) in zip(axes, parts, strict=True):
+        y = np.arange(len(part))
+        values = np.array([each.variance for each in part])
+        axis.hlines(y, 0, values, color="#e2e8f0", linewidth=1.2)
+        axis.scatter(values, y, s=26, c=[FAINT if each.is_function else ACCENT for each in part], zorder=3)
+        axis.set_yticks(y, [each.word for each in part], fontsize=9)
+        axis.set_ylim(len(part) - 0.4, -0.6)
+        axis.set_ylabel(name, color=SOFT)
+        axis.tick_params(length=0)
+        plain(axis, "", grid="x")
+        axis.spines["left"].set_visible(False)
+    axes[0].set_title(f"{survey.model}: words by how unevenly they move through the layers", loc="left", fontsize=11)
+    for label, color in (("content word", ACCENT), ("function word", FAINT)):
+        axes[0].scatter([], [], s=26, color=color, label=label)
+    axes[0].legend(frameon=False, fontsize=9, loc="upper right")
+    axes[-1].set_xlim(left=0)
+    figure.align_ylabels()
+    last = f"layers {survey.layer_start} to {survey.n_layers}"
+    axes[-1].set_xlabel(f"variance of the cosines between neighbour layers, {last}", color=SOFT)
+    return png_of(figure)
+
+
+def draw_picture(picture: TextPicture) -> bytes:
+    """A text's tokens by layers: importance as bars above, the layers' weights as cells below."""
+    n_layers, n_tokens = picture.weights.shape
+    width = 2.2 + max(0.52 * n_tokens, 4.2)
+    figure = new_figure(width, 2.9 + 0.3 * n_layers)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1.5, 0.5 + 0.3 * n_layers])
+    top.bar(range(n_tokens), 100 * picture.importance, color=ACCENT, width=0.72)
+    for place, share in enumerate(picture.importance):
+        label = f"{100 * share:.0f}"
+        top.annotate(label, (place, 100 * share), textcoords="offset points", xytext=(0, 2), ha="center", fontsize=8)
+    top.margins(y=0.18)
+    top.set_ylabel("importance\nof the token, %", color=SOFT)
+    short = picture.text if len(picture.text) <= LONGEST_TITLE else f"{picture.text[: LONGEST_TITLE - 1]}…"
+    plain(top, f"{picture.model}, SBERT-WK: which tokens and layers make the vector\n“{short}”")
+    top.tick_params(axis="x", which="both", length=0)
+    percent = 100 * picture.weights[::-1]  # the last layer on top
+    high = max(float(percent.max()), 1.0)
+    shown = [[f"{value:.0f}" for value in row] for row in percent]
+    image = draw_cells(bottom, percent, bounds=(0.0, high), shown=shown)
+    bottom.set_yticks(range(n_layers), [str(picture.layer_start + i) for i in range(n_layers)][::-1])
+    bottom.set_xticks(range(n_tokens), picture.tokens, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
+    bottom.set_ylabel("layer", color=SOFT)
+    bar = figure.colorbar(image, ax=bottom, fraction=0.03, pad=0.01)
+    bar.outline.set_visible(False)
+    bar.set_label("layer's share\nin the token, %", color=SOFT, fontsize=9)
+    return png_of(figure)

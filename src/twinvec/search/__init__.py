@@ -1,20 +1,22 @@
 """Search and mining over vectors: exact, by blocks and never by an n x n matrix; or by an index, with its recall."""
 
-from twinvec.search.approximate import approximate_duplicates, approximate_pairs, pairs_above
-from twinvec.search.building import build_index, fill_index
+from twinvec.search.approximate import (
+    Recall,
+    approximate_duplicates,
+    approximate_pairs,
+    build_index,
+    fill_index,
+    measure_recall,
+    pairs_above,
+    tune_effort,
+)
 from twinvec.search.codes import Codes, encode_codes, search_codes
-from twinvec.search.duplicates import Duplicates, Keep, find_duplicates
-from twinvec.search.exact import search
-from twinvec.search.hits import Hits, top_k
-from twinvec.search.index import Index, search_index
+from twinvec.search.exact import Hits, search, top_k
+from twinvec.search.index import Index, IndexSettings, choose_index, rescored, search_index
 from twinvec.search.index_files import load_index, new_index, save_index
-from twinvec.search.index_settings import IndexSettings, choose_index
-from twinvec.search.mining import most_similar_pairs
 from twinvec.search.negatives import NegativeSettings, hard_negatives, mine_triplets
-from twinvec.search.neighbors import neighbor_pairs, neighbors
-from twinvec.search.pairs import Pairs
-from twinvec.search.recall import Recall, measure_recall, tune_effort
-from twinvec.search.rescoring import rescored
+from twinvec.search.neighbors import Duplicates, Keep, find_duplicates, neighbor_pairs, neighbors
+from twinvec.search.pairs import Pairs, most_similar_pairs
 
 __all__ = [
     "Codes",

@@ -1,25 +1,110 @@
-"""Pairs and duplicates among many vectors in less than quadratic time: by the neighbours that an index finds.
-
-Scores are exact, because every candidate is scored from the vectors. What the index does not find is missing.
-"""
+"""Build an index, measure its recall, and find pairs and duplicates with it in less than quadratic time."""
 
 from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError
-from twinvec.search.building import build_index
-from twinvec.search.duplicates import Duplicates, Keep, choose_duplicates, preference
-from twinvec.search.graph import graph_of
-from twinvec.search.index import Index, search_index
-from twinvec.search.mining import MOST_PAIRS, check_limits
-from twinvec.search.neighbors import different_pairs, neighbor_pairs
-from twinvec.search.pairs import Pairs, best_first, join_pairs
-from twinvec.search.rows import numeric_rows
+from twinvec.progress import Progress
+from twinvec.search.exact import Hits, search
+from twinvec.search.index import Index, IndexSettings, check_queries, choose_index, sample_size, search_index
+from twinvec.search.index_files import new_index
+from twinvec.search.measures import numeric_rows
+from twinvec.search.neighbors import (
+    Duplicates,
+    Keep,
+    choose_duplicates,
+    different_pairs,
+    graph_of,
+    neighbor_pairs,
+    preference,
+)
+from twinvec.search.pairs import MOST_PAIRS, Pairs, best_first, check_limits, join_pairs
 from twinvec.types import Array, Ids
 
-__all__ = ["approximate_duplicates", "approximate_pairs", "pairs_above"]
+__all__ = [
+    "Recall",
+    "RowSource",
+    "approximate_duplicates",
+    "approximate_pairs",
+    "build_index",
+    "fill_index",
+    "measure_recall",
+    "pairs_above",
+    "sample_rows",
+    "share_found",
+    "tune_effort",
+]
+
+BLOCK_ROWS = 65_536  # 100 MB of width 384 in float32
+SAMPLE_PIECES = 256
+
+
+class RowSource(Protocol):
+    """Rows that can be read by slices: an array, a memory-mapped file, or something that makes them when asked."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(n, width)``."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> Array: ...
+
+
+def build_index(
+    vectors: RowSource,
+    settings: IndexSettings | None = None,
+    *,
+    max_memory: int | None = None,
+    progress: bool | None = None,
+) -> Index:
+    """An index of all ``vectors`` ``(n, width)``, of which a block is read at a time.
+
+    Without ``settings`` they are chosen from the number of vectors and ``max_memory``, in bytes.
+    """
+    if len(vectors.shape) != 2:
+        raise InputError(f"vectors must have the shape (n, width), got {vectors.shape}.")
+    n, width = vectors.shape
+    settings = settings or choose_index(n, width, max_memory)
+    index = new_index(settings, width)
+    if not index.is_trained:
+        index.train(sample_rows(vectors, sample_size(settings, n)))
+    fill_index(index, vectors, progress=progress)
+    return index
+
+
+def fill_index(index: Index, vectors: RowSource, *, stop: int | None = None, progress: bool | None = None) -> None:
+    """Add to a trained index those rows of ``vectors`` ``(n, width)`` that it lacks, up to ``stop`` (default: all).
+
+    Saved now and then between two stops, an index that takes hours to build is continued after a crash.
+    """
+    n = vectors.shape[0] if stop is None else min(stop, vectors.shape[0])
+    if len(index) > vectors.shape[0]:
+        raise InputError(
+            f"The index holds {len(index)} vectors already, but only {vectors.shape[0]} were given.",
+            hint="Give those from which it was begun, and more.",
+        )
+    with Progress(n - len(index), "indexing", shown=progress) as bar:
+        for start in range(len(index), n, BLOCK_ROWS):
+            block = vectors[start : min(start + BLOCK_ROWS, n)]
+            index.add(block)
+            bar.advance(len(block))
+
+
+def sample_rows(vectors: RowSource, count: int) -> Array:
+    """About ``count`` rows ``(count, width)``, in pieces from all over, which a disk reads faster than single rows."""
+    n = vectors.shape[0]
+    if count >= n:
+        return np.asarray(vectors[0:n])
+    size = -(-count // SAMPLE_PIECES)
+    starts = np.linspace(0, n - size, -(-count // size)).astype(np.int64)
+    return np.concatenate([vectors[start : start + size] for start in starts.tolist()])[:count]
+
 
 ROWS_AT_ONCE = 1024
 MOST_NEIGHBORS = 1024
@@ -103,3 +188,80 @@ def _pairs_of(
     hits = search_index(index, vectors[rows], k=k + 1, vectors=vectors)  # one more: the row itself
     is_cut = hits.scores[:, -1] >= -1.0 if threshold is None else hits.scores[:, -1] >= np.float32(threshold)
     return neighbor_pairs(hits, rows=rows, threshold=threshold), is_cut
+
+
+MOST_EFFORT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The share of the true ``k`` nearest that was found for ``n_queries``: by the index, and after exact scoring.
+
+    ``query_ms`` is the time of one query, asked one at a time, with the exact scoring.
+    """
+
+    k: int
+    n_queries: int
+    raw: float
+    rescored: float
+    query_ms: float
+
+    def words(self) -> str:
+        """All of it in words.
+
+        >>> Recall(10, 100, 0.61, 0.987, 0.4).words()
+        'recall@10 0.987 (0.610 before exact scoring), measured on 100 queries; 0.4 ms a query'
+        """
+        return (
+            f"recall@{self.k} {self.rescored:.3f} ({self.raw:.3f} before exact scoring), measured on "
+            f"{self.n_queries:,} queries; {self.query_ms:.3g} ms a query"
+        )
+
+
+def measure_recall(
+    index: Index, queries: ArrayLike, vectors: Array, *, k: int = 10, truth: Ids | None = None
+) -> Recall:
+    """Compare an index with exact search over ``vectors`` ``(n, width)``, from which it was built.
+
+    ``truth`` ``(queries, k)`` saves the exact search where its ids are known.
+    """
+    asked = check_queries(queries, index.width)
+    if not len(asked) or not len(index):
+        raise InputError("Recall needs at least one query and one vector.")
+    if truth is None:
+        truth = search(asked, vectors, k=k).ids
+    raw = index.search(asked, min(k, len(index)))
+    started = time.perf_counter()
+    found = [search_index(index, query, k=k, vectors=vectors) for query in asked]
+    took = time.perf_counter() - started
+    together = Hits(np.concatenate([hits.ids for hits in found]), np.concatenate([hits.scores for hits in found]))
+    return Recall(
+        k, len(asked), share_found(raw.ids, truth), share_found(together.ids, truth), 1000 * took / len(asked)
+    )
+
+
+def share_found(found: Ids, truth: Ids) -> float:
+    """The mean share of each row of ``truth`` ``(n, k)`` that is in the same row of ``found`` ``(n, m)``.
+
+    >>> share_found(np.array([[1, 2], [3, 4]]), np.array([[2, 1], [4, 9]]))
+    0.75
+    """
+    both = [len(np.intersect1d(row, right)) for row, right in zip(found, truth, strict=True)]
+    return sum(both) / max(truth.size, 1)
+
+
+def tune_effort(
+    index: Index, queries: ArrayLike, vectors: Array, *, k: int = 10, recall: float = 0.95, truth: Ids | None = None
+) -> Recall:
+    """Raise an index's effort until it reaches a recall on ``queries``; says what it reached.
+
+    The effort doubles until it is enough, or until it helps no more. The index keeps it.
+    """
+    asked = check_queries(queries, index.width)
+    if truth is None:
+        truth = search(asked, vectors, k=k).ids
+    measured = measure_recall(index, asked, vectors, k=k, truth=truth)
+    while measured.rescored < recall and index.settings.effort < MOST_EFFORT:
+        index.settings = replace(index.settings, effort=2 * index.settings.effort)
+        measured = measure_recall(index, asked, vectors, k=k, truth=truth)
+    return measured

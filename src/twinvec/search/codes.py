@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.search.hits import Hits
-from twinvec.search.rescoring import rescored
-from twinvec.search.rows import blocks_of, numeric_rows, unit_block, unit_rows_of
-from twinvec.search.running import RunningHits
-from twinvec.search.workers import Workers
+from twinvec.search.exact import Hits, RunningHits, Workers
+from twinvec.search.index import rescored
+from twinvec.search.measures import blocks_of, numeric_rows, unit_block, unit_rows_of
 from twinvec.types import Array, Vectors
 
 __all__ = ["CodeKind", "Codes", "encode_codes", "search_codes"]

@@ -1,23 +1,134 @@
-"""How blocks of rows are scored, how far such a score may be off, and how single pairs are scored without rounding.
-
-Products of blocks are float32, and where a pair stands in its block decides how they are rounded. So a search keeps
-whatever may be among the best within that rounding, and settles what is left in float64.
-"""
+"""How rows are checked, read in blocks, and scored; single pairs are scored without rounding error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import UnknownNameError
-from twinvec.search.rows import UNIT, unit_block
+from twinvec.errors import InputError, UnknownNameError
 from twinvec.types import Array, Vectors
 from twinvec.vectors import SIMILARITIES
 
-__all__ = ["MEASURES", "Measure", "find_measure", "product_rounding"]
+__all__ = [
+    "MEASURES",
+    "UNIT",
+    "Block",
+    "Measure",
+    "blocks_of",
+    "check_widths",
+    "checked_rows",
+    "find_measure",
+    "lengths_of",
+    "numeric_rows",
+    "product_rounding",
+    "unit_block",
+    "unit_rows_of",
+]
+
+UNIT = 2.0**-21  # lengths this near to 1 count as 1; those of float32 vectors of length 1 are within 2 ** -23
+LEAST_SQUARE, MOST_SQUARE = 1e-30, 1e30  # squares of float32 lengths beyond these lose digits, or overflow
+ROWS_AT_ONCE = 4096
+
+
+class Block(NamedTuple):
+    """Some rows ``(n, width)`` that begin at row ``start`` of all, and their lengths ``(n,)``."""
+
+    start: int
+    rows: Vectors
+    lengths: NDArray[np.float64]
+
+
+def numeric_rows(vectors: ArrayLike, name: str) -> Array:
+    """The vectors as an array of numbers ``(n, width)``, or an error that says what they are instead."""
+    array = np.asarray(vectors)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise InputError(
+            f"{name} must be numbers of shape (n, width), got {array.dtype} of shape {array.shape}.",
+            hint="Encode a list of texts to get them.",
+        )
+    return array
+
+
+def checked_rows(vectors: ArrayLike, name: str) -> Array:
+    """The vectors as an array ``(n, width)`` of finite numbers, or an error that says what is wrong."""
+    array = numeric_rows(vectors, name)
+    for start in range(0, len(array), ROWS_AT_ONCE):
+        _check_finite(array[start : start + ROWS_AT_ONCE], name, start=start)
+    return array
+
+
+def _check_finite(rows: Array, name: str, *, start: int = 0) -> None:
+    """Refuse rows ``(n, width)`` with NaN or infinity; ``start`` is the number of the first."""
+    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+        row = start + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+        raise InputError(f"Row {row} of {name} holds NaN or infinity.", hint="Remove it, or encode it again.")
+
+
+def check_widths(queries: Array, vectors: Array) -> None:
+    """Refuse queries ``(n, width)`` that are not as wide as the vectors ``(m, width)``."""
+    if queries.shape[1] != vectors.shape[1]:
+        raise InputError(
+            f"The queries have width {queries.shape[1]}, the vectors {vectors.shape[1]}.",
+            hint="Use one model for both.",
+        )
+
+
+def blocks_of(vectors: Array, n_rows: int, name: str = "vectors") -> Iterator[Block]:
+    """All rows of ``vectors`` in blocks of ``n_rows``, each checked and in float32."""
+    for start in range(0, len(vectors), n_rows):
+        rows = np.ascontiguousarray(vectors[start : start + n_rows], dtype=np.float32)
+        yield Block(start, rows, lengths_of(rows, name, start=start))
+
+
+def lengths_of(rows: Vectors, name: str, *, start: int = 0) -> NDArray[np.float64]:
+    """The length of every row, ``(n, width)`` to ``(n,)``; rows with NaN or infinity are refused.
+
+    >>> lengths_of(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32), "vectors").tolist()
+    [5.0, 0.0]
+    """
+    squares = np.einsum("ij,ij->i", rows, rows).astype(np.float64)
+    odd = np.flatnonzero(~((squares > LEAST_SQUARE) & (squares < MOST_SQUARE)))  # NaN is odd, too
+    if len(odd):
+        _check_finite(rows, name, start=start)
+        wide = rows[odd].astype(np.float64)
+        squares[odd] = np.einsum("ij,ij->i", wide, wide)
+    return np.asarray(np.sqrt(squares))
+
+
+def unit_rows_of(vectors: Array, name: str = "vectors") -> Vectors:
+    """All rows ``(n, width)`` at length 1 in float32; not copied if they are that already.
+
+    >>> unit_rows_of(np.array([[0, 2], [0, 0]])).tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    lengths = np.concatenate([np.empty(0), *(block.lengths for block in blocks_of(vectors, ROWS_AT_ONCE, name))])
+    if vectors.dtype == np.float32 and _are_units(lengths):
+        return np.ascontiguousarray(vectors)
+    rows = np.empty(vectors.shape, dtype=np.float32)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
+        rows[part] = vectors[part] / np.where(lengths[part] == 0, 1, lengths[part])[:, None]
+    return rows
+
+
+def unit_block(rows: Vectors, lengths: NDArray[np.float64]) -> Vectors:
+    """Rows ``(n, width)`` at length 1, with their lengths ``(n,)`` known; not copied if they are so already.
+
+    >>> unit_block(np.array([[0.0, 2.0]], dtype=np.float32), np.array([2.0])).tolist()
+    [[0.0, 1.0]]
+    """
+    if _are_units(lengths):
+        return rows
+    return np.asarray(rows / np.where(lengths == 0, 1, lengths)[:, None], dtype=np.float32)
+
+
+def _are_units(lengths: NDArray[np.float64]) -> bool:
+    return bool(np.all(np.abs(lengths - 1) <= UNIT))
+
 
 HALF_ULP = 2.0**-24
 

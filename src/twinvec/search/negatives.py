@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twinvec.data.check import text_key
 from twinvec.errors import InputError
-from twinvec.examples.overlap import text_key
 from twinvec.search.exact import search
-from twinvec.search.rows import checked_rows, numeric_rows
+from twinvec.search.measures import checked_rows, numeric_rows
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import similarity_pairwise
 

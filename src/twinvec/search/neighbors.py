@@ -1,18 +1,72 @@
-"""The nearest other rows of every row, and the pairs they make."""
+"""The nearest other rows of every row, the graph they form, and near-duplicates."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, get_args
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError
-from twinvec.search.exact import search
-from twinvec.search.hits import Hits
-from twinvec.search.pairs import Pairs, best_first
-from twinvec.search.rows import checked_rows
-from twinvec.types import Ids
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.search.exact import Hits, search
+from twinvec.search.measures import checked_rows, numeric_rows
+from twinvec.search.pairs import Pairs, all_pairs_above, best_first, exact_cosines
+from twinvec.types import Array, Ids
 
-__all__ = ["different_pairs", "neighbor_pairs", "neighbors", "without_self"]
+__all__ = [
+    "Duplicates",
+    "Graph",
+    "Keep",
+    "choose_duplicates",
+    "different_pairs",
+    "find_duplicates",
+    "graph_of",
+    "neighbor_pairs",
+    "neighbors",
+    "preference",
+    "with_equal_texts",
+    "without_self",
+]
+
+
+class Graph(NamedTuple):
+    """The neighbours of row ``i`` are ``ids[starts[i] : starts[i + 1]]``, rising; every edge is there both ways.
+
+    ``starts`` is ``(n + 1,)``, ``ids`` ``(2 * edges,)``.
+    """
+
+    starts: Ids
+    ids: NDArray[np.int32]
+
+    @property
+    def counts(self) -> Ids:
+        """How many neighbours each row has, ``(n,)``."""
+        return np.diff(self.starts)
+
+    def of(self, row: int) -> NDArray[np.int32]:
+        """The neighbours of one row."""
+        return self.ids[self.starts[row] : self.starts[row + 1]]
+
+
+def graph_of(pairs: Iterable[Pairs], n: int) -> Graph:
+    """The graph of ``n`` rows with an edge for each pair, given in as many lists as there are; no pair comes twice.
+
+    >>> graph = graph_of([Pairs(np.array([0, 1]), np.array([2, 2]), np.ones(2, np.float32))], 3)
+    >>> [graph.of(row).tolist() for row in range(3)]
+    [[2], [2], [0, 1]]
+    """
+    # One end in the upper half of a number, one in the lower; sorting in place needs no memory beyond the edges.
+    parts = [(_joined(part.left, part.right), _joined(part.right, part.left)) for part in pairs]
+    edges = np.concatenate([np.empty(0, dtype=np.int64), *(part for both in parts for part in both)])
+    del parts
+    edges.sort()
+    counts = np.bincount(edges >> 32, minlength=n)
+    return Graph(np.concatenate([[0], np.cumsum(counts)]), edges.astype(np.int32))  # the cast keeps the lower half
+
+
+def _joined(upper: Ids, lower: Ids) -> Ids:
+    return (upper << 32) + lower
 
 
 def neighbors(vectors: ArrayLike, k: int = 10) -> Hits:
@@ -64,3 +118,75 @@ def different_pairs(pairs: Pairs) -> Pairs:
     """
     n = int(pairs.right.max(initial=0)) + 1
     return pairs.take(np.unique(pairs.left * n + pairs.right, return_index=True)[1])
+
+
+Keep = Literal["first", "longest"]
+
+
+class Duplicates(NamedTuple):
+    """Rows to keep, ``(kept,)``, rising; rows to remove, and for each the kept row it repeats and their score."""
+
+    kept: Ids
+    removed: Ids
+    repeated: Ids
+    scores: NDArray[np.float32]
+
+
+def find_duplicates(
+    vectors: ArrayLike, threshold: float = 0.95, *, keep: Keep = "first", lengths: ArrayLike | None = None
+) -> Duplicates:
+    """Rows of ``vectors`` ``(n, width)`` that repeat others, by a cosine of at least ``threshold``, exactly.
+
+    ``keep`` prefers the row that comes first, or that of the longest text, by ``lengths`` ``(n,)``.
+
+    >>> find_duplicates([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]]).removed.tolist()
+    [2]
+    """
+    rows = numeric_rows(vectors, "vectors")
+    order = preference(len(rows), keep, lengths)
+    return choose_duplicates(graph_of(all_pairs_above(rows, threshold), len(rows)), order, rows)
+
+
+def choose_duplicates(graph: Graph, order: Ids, vectors: Array) -> Duplicates:
+    """What to keep of the rows of ``vectors`` ``(n, width)``, taken in ``order`` ``(n,)``, given which are alike."""
+    repeated = np.full(len(order), -1, dtype=np.int64)  # the kept row that each one repeats: itself if it is kept
+    for row in order[graph.counts[order] > 0].tolist():
+        if repeated[row] < 0:
+            near = graph.of(row)
+            repeated[near[repeated[near] < 0]] = row
+            repeated[row] = row
+    is_removed = (repeated >= 0) & (repeated != np.arange(len(order)))
+    removed = np.flatnonzero(is_removed)
+    scores = exact_cosines(vectors, removed, repeated[removed])
+    return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores)
+
+
+def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Duplicates) -> Duplicates:
+    """What is found among the ``different`` texts, as rows of all ``texts``; equal ones repeat the first of them.
+
+    >>> alone = Duplicates(np.array([0, 1]), *(np.empty(0, dtype=np.int64),) * 2, np.empty(0, dtype=np.float32))
+    >>> with_equal_texts(["a", "b", "a"], ["a", "b"], alone).repeated.tolist()
+    [0]
+    """
+    number = {text: place for place, text in enumerate(different)}
+    places = np.fromiter((number[text] for text in texts), dtype=np.int64, count=len(texts))
+    firsts = np.full(len(different), len(texts))
+    np.minimum.at(firsts, places, np.arange(len(texts)))
+    kept, scores = np.arange(len(different)), np.ones(len(different), dtype=np.float32)
+    kept[found.removed], scores[found.removed] = found.repeated, found.scores
+    repeated = firsts[kept[places]]
+    is_removed = repeated != np.arange(len(texts))
+    removed = np.flatnonzero(is_removed)
+    return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores[places[removed]])
+
+
+def preference(n: int, keep: Keep, lengths: ArrayLike | None) -> Ids:
+    """The order in which ``n`` rows are preferred, ``(n,)``."""
+    if keep not in get_args(Keep):
+        raise UnknownNameError("text to keep", keep, get_args(Keep))
+    if keep == "first":
+        return np.arange(n)
+    longest = np.asarray([] if lengths is None else lengths)
+    if longest.shape != (n,):
+        raise InputError(f"keep='longest' needs the length of each of the {n} texts, got shape {longest.shape}.")
+    return np.argsort(-longest, kind="stable")

@@ -1,18 +1,32 @@
-"""Pairs of rows with their scores: their order, and their exact cosines."""
+"""The most similar pairs among many vectors: exact, in blocks of the upper triangle."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from twinvec.search.measures import MEASURES
-from twinvec.search.order import best_places
-from twinvec.types import Array, Ids
+from twinvec.errors import InputError
+from twinvec.search.exact import Workers, best_places, first_bars
+from twinvec.search.measures import MEASURES, numeric_rows, product_rounding, unit_rows_of
+from twinvec.types import Array, Ids, Vectors
 
-__all__ = ["Pairs", "best_first", "exact_cosines", "join_pairs", "no_pairs"]
+__all__ = [
+    "MOST_PAIRS",
+    "PairBlock",
+    "Pairs",
+    "all_pairs_above",
+    "best_first",
+    "check_limits",
+    "exact_cosines",
+    "join_pairs",
+    "most_similar_pairs",
+    "no_pairs",
+    "triangle_blocks",
+]
 
 PAIRS_AT_ONCE = 8192  # 50 MB of float64 rows of width 384
 
@@ -69,3 +83,234 @@ def exact_cosines(rows: Array, left: Ids, right: Ids) -> NDArray[np.float32]:
         both = rows[left[part]].astype(np.float64), rows[right[part]].astype(np.float64)
         scores[part] = MEASURES["cosine"].exact(*both)
     return scores
+
+
+class PairBlock(NamedTuple):
+    """Rows ``left`` with rows ``right``: two ranges that do not meet, or the same one twice."""
+
+    left: slice
+    right: slice
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether both are the same rows, so that half of the block is not wanted."""
+        return self.left == self.right
+
+
+def triangle_blocks(n: int, n_rows: int, n_columns: int) -> Iterator[PairBlock]:
+    """Blocks that cover every pair of ``n`` rows once, the largest first; none is larger than asked.
+
+    Blocks on the diagonal are half as high as others, because half of what they compute is not wanted.
+
+    >>> [(block.left.start, block.right.start) for block in triangle_blocks(4, 2, 4)]
+    [(0, 2), (0, 1), (0, 0), (1, 1), (2, 3), (2, 2), (3, 3)]
+    """
+    yield from _triangle(0, n, n_rows, n_columns)
+
+
+def _triangle(start: int, stop: int, n_rows: int, n_columns: int) -> Iterator[PairBlock]:
+    if stop - start <= max(n_rows // 2, 1):
+        if stop > start:
+            yield PairBlock(slice(start, stop), slice(start, stop))
+        return
+    middle = (start + stop) // 2
+    for left in _even_slices(start, middle, n_rows):
+        for right in _even_slices(middle, stop, n_columns):
+            yield PairBlock(left, right)
+    yield from _triangle(start, middle, n_rows, n_columns)
+    yield from _triangle(middle, stop, n_rows, n_columns)
+
+
+def _even_slices(start: int, stop: int, longest: int) -> Iterator[slice]:
+    """Slices of about equal length, none longer than ``longest``: a short last one would keep BLAS from its best."""
+    count = -(-(stop - start) // longest)
+    ends = [start + (stop - start) * place // count for place in range(count + 1)]
+    return (slice(first, last) for first, last in pairwise(ends))
+
+
+BLOCK_ROWS = 1280  # 26 MB of scores; smaller blocks keep BLAS waiting for its threads
+BLOCK_WIDTH = 4  # columns of a block by its rows
+SAMPLE_ROWS = 128  # from which the bar is guessed
+LIKELY = 1.3  # pairs that the guess aims at, for each of the k
+MOST_PAIRS = 100_000_000  # without a count; they take 2 GB
+LOWEST = float(np.finfo(np.float32).min)  # not -inf: the masked half of a diagonal block never gets in
+
+
+def most_similar_pairs(vectors: ArrayLike, k: int | None = 100, *, threshold: float | None = None) -> Pairs:
+    """The ``k`` pairs of rows with the highest cosine, best first. ``vectors`` is ``(n, width)``.
+
+    With ``threshold``, only pairs of at least that cosine; all of them if ``k`` is None. All ``n (n - 1) / 2`` pairs
+    are compared in float32. Which pairs get in is decided in float64, and so are scores next to 1, so that equal rows
+    score 1; the others keep the rounding of float32, which may swap pairs whose scores agree in six digits. Of more
+    than ``4 * k`` pairs that rounding cannot tell from place ``k``, any may get in.
+
+    >>> pairs = most_similar_pairs([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]], k=1)
+    >>> pairs.left.tolist(), pairs.right.tolist()
+    ([0], [2])
+    """
+    check_limits(k, threshold)
+    rows = numeric_rows(vectors, "vectors")
+    if k is None:
+        assert threshold is not None
+        return best_first(join_pairs(list(all_pairs_above(rows, threshold))))
+    units = unit_rows_of(rows)
+    guess = likely_bar(units, k)
+    pairs = _best_pairs(units, k, threshold, bar=guess)
+    if guess > LOWEST and len(pairs.scores) < k:  # rare, and only then is the work done twice
+        pairs = _best_pairs(units, k, threshold, bar=LOWEST)
+    return pairs
+
+
+def all_pairs_above(vectors: ArrayLike, threshold: float) -> Iterator[Pairs]:
+    """All pairs of rows ``(n, width)`` with at least that cosine, block by block, in no order.
+
+    What is near the threshold is decided in float64, and scores next to 1 are computed so.
+    """
+    check_limits(None, threshold)
+    rows = unit_rows_of(numeric_rows(vectors, "vectors"))
+    slack, n_found = 2 * product_rounding(rows.shape[1]), 0
+    with Workers() as workers:
+        for block, scores in _scored_blocks(rows):
+            parts = [found.pairs() for found in _look(block, scores, threshold - slack, workers)]
+            pairs = _settled(join_pairs(parts), rows, [threshold], slack)
+            pairs = pairs.take(pairs.scores >= np.float32(threshold))
+            n_found += len(pairs.scores)
+            if n_found > MOST_PAIRS:
+                raise InputError(f"More than {MOST_PAIRS:,} pairs reach the threshold {threshold:g}.", hint="Raise it.")
+            yield pairs
+
+
+def check_limits(k: int | None, threshold: float | None) -> None:
+    """Refuse a count below 1, a threshold that is no number, and the lack of both."""
+    if k is not None and k < 1:
+        raise InputError(f"k must be at least 1, got {k}.")
+    if threshold is not None and not np.isfinite(threshold):
+        raise InputError(f"threshold must be a number, got {threshold}.")
+    if k is None and threshold is None:
+        raise InputError("Without a count k there must be a threshold.", hint="Give k, threshold, or both.")
+
+
+def _best_pairs(rows: Vectors, k: int, threshold: float | None, *, bar: float) -> Pairs:
+    """The best pairs of all that score at least ``bar``; ``rows`` have length 1."""
+    best = _BestPairs(k, threshold, slack=2 * product_rounding(rows.shape[1]), bar=bar)
+    with Workers() as workers:
+        for block, scores in _scored_blocks(rows):
+            best.add(block, scores, workers)
+    return best.pairs(rows)
+
+
+def _scored_blocks(rows: Vectors) -> Iterator[tuple[PairBlock, Vectors]]:
+    """All pairs of rows of length 1, in blocks with their scores, which are there until the next is asked for."""
+    room = np.empty(BLOCK_ROWS * BLOCK_WIDTH * BLOCK_ROWS, dtype=np.float32)
+    for block in triangle_blocks(len(rows), BLOCK_ROWS, BLOCK_WIDTH * BLOCK_ROWS):
+        left, right = rows[block.left], rows[block.right]
+        scores = np.matmul(left, right.T, out=room[: len(left) * len(right)].reshape(len(left), -1))
+        if block.is_diagonal:
+            scores[np.tri(len(scores), dtype=bool)] = -np.inf  # each pair once, and no row with itself
+        yield block, scores
+
+
+def likely_bar(rows: Vectors, k: int) -> float:
+    """A score that somewhat more than ``k`` pairs should reach, told from some rows' scores with all others.
+
+    ``rows`` is ``(n, width)``. The lowest of all numbers where there are too few rows to tell.
+    """
+    share = LIKELY * k / (len(rows) * (len(rows) - 1) / 2) if len(rows) > 1 else 1.0
+    if len(rows) < 8 * SAMPLE_ROWS or share > 0.5:
+        return LOWEST
+    places = np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64)  # evenly, in case the rows are sorted
+    scores = (rows[places] @ rows.T).ravel()
+    scores[np.arange(SAMPLE_ROWS) * len(rows) + places] = -1  # of each with itself
+    rank = max(1, round(share * len(scores)))
+    return float(first_bars(scores[None, :], rank)[0])
+
+
+class _Found(NamedTuple):
+    """Places ``(n,)`` in a block, counted row by row, with their scores ``(n,)``."""
+
+    block: PairBlock
+    places: Ids
+    scores: NDArray[np.float32]
+
+    def above(self, bar: float) -> _Found:
+        kept = np.flatnonzero(self.scores >= np.float32(bar))
+        return _Found(self.block, self.places[kept], self.scores[kept])
+
+    def pairs(self) -> Pairs:
+        left, right = np.divmod(self.places, self.block.right.stop - self.block.right.start)
+        return Pairs(left + self.block.left.start, right + self.block.right.start, self.scores)
+
+
+def _look(block: PairBlock, scores: Vectors, bar: float, workers: Workers) -> list[_Found]:
+    """Where the scores of a block reach the bar, in parts."""
+    flat = scores.ravel()
+
+    def look(part: slice) -> _Found:
+        places = np.flatnonzero(flat[part] >= np.float32(bar)) + part.start
+        return _Found(block, places, flat[places])
+
+    return workers.map(look, workers.split(len(flat)))
+
+
+def _settled(pairs: Pairs, rows: Vectors, borders: list[float], slack: float) -> Pairs:
+    """The pairs, with scores in float64 where rounding may decide: next to 1, and next to where pairs get in or not."""
+    unsure = pairs.scores >= 1 - slack
+    for border in borders:
+        unsure |= np.abs(pairs.scores - border) <= slack
+    places = np.flatnonzero(unsure)
+    pairs.scores[places] = exact_cosines(rows, pairs.left[places], pairs.right[places])
+    return pairs
+
+
+class _BestPairs:
+    """The best ``k`` pairs so far, and what rounding cannot tell from the last of them or from the threshold."""
+
+    def __init__(self, k: int, threshold: float | None, *, slack: float, bar: float) -> None:
+        self.k, self.threshold, self.slack = k, threshold, slack
+        self.bar = bar if threshold is None else max(bar, threshold - slack)
+        self._found: list[_Found] = []
+        self._n_found = 0
+        self._kept = no_pairs()
+
+    def add(self, block: PairBlock, scores: Vectors, workers: Workers) -> None:
+        """Take what is good enough of the scores of a block."""
+        if not self._found and not len(self._kept.scores) and self.k < scores.size:
+            self.bar = max(self.bar, float(first_bars(scores.reshape(1, -1), self.k)[0]) - self.slack)
+        for found in _look(block, scores, self.bar, workers):
+            if len(found.places):
+                self._found.append(found)
+                self._n_found += len(found.places)
+        if self._n_found > 2 * self.k:
+            self._raise_bar()
+
+    def _raise_bar(self) -> None:
+        """Let the bar be the k-th best score, less what it may be off."""
+        scores = np.concatenate([self._kept.scores, *(found.scores for found in self._found)])
+        self.bar = max(self.bar, self._last(scores) - self.slack)
+        self._found = [kept for found in self._found if len((kept := found.above(self.bar)).places)]
+        self._n_found = sum(len(found.places) for found in self._found)
+        if self._n_found > 4 * self.k:
+            self._give_up_ties()
+
+    def _give_up_ties(self) -> None:
+        """Where rounding cannot tell more pairs than can be kept: keep the first of the best, take only better ones."""
+        pairs = join_pairs([self._kept, *(found.pairs() for found in self._found)])
+        self._kept = pairs.take(best_places(pairs.scores)[: self.k])
+        self._found, self._n_found = [], 0
+        self.bar = float(np.nextafter(self._kept.scores[-1], np.float32(np.inf)))
+
+    def _last(self, scores: NDArray[np.float32]) -> float:
+        """The k-th best of some scores, which it may reorder."""
+        scores.partition(len(scores) - self.k)
+        return float(scores[len(scores) - self.k])
+
+    def pairs(self, rows: Vectors) -> Pairs:
+        """The best of what is left, from the best down."""
+        pairs = join_pairs([self._kept, *(found.above(self.bar).pairs() for found in self._found)])
+        borders = [] if self.threshold is None else [self.threshold]
+        if len(pairs.scores) > self.k:
+            borders.append(self._last(pairs.scores.copy()))
+        pairs = _settled(pairs, rows, borders, self.slack)
+        if self.threshold is not None:
+            pairs = pairs.take(pairs.scores >= np.float32(self.threshold))
+        return best_first(pairs, self.k)

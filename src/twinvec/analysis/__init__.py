@@ -1,0 +1,6 @@
+"""What the layers of a model do to texts, and which way to read them is best for some pairs. No torch."""
+
+from twinvec.analysis.layers import LayerSurvey, survey_layers
+from twinvec.analysis.words import MovingWord, WordGroups
+
+__all__ = ["LayerSurvey", "MovingWord", "WordGroups", "survey_layers"]

@@ -1,0 +1,333 @@
+"""Every way to read a text's vector from a model's layers, computed in one pass."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinvec.encoder import Encoder, LayerBatch
+from twinvec.engine.config import Backbone, is_supported, read_backbone
+from twinvec.engine.model import build_heads
+from twinvec.engine.runtimes import open_session
+from twinvec.engine.weights import read_weights
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.model.folder import WK, Dense, LayerNorm, ModelFolder, Module, Pooling
+from twinvec.progress import Progress
+from twinvec.types import Ids, Vectors
+from twinvec.wk import WKSettings, layer_cosines, sentence_vectors
+
+__all__ = [
+    "PARTS",
+    "POOLERS",
+    "Candidate",
+    "ReadVectors",
+    "Reading",
+    "list_candidates",
+    "own_reading",
+    "pool",
+    "read_batch",
+    "read_vectors",
+    "why_not_saved",
+]
+
+Weights = NDArray[np.float32]  # (texts, tokens)
+
+
+def pool(states: Vectors, mask: Ids, modes: tuple[str, ...]) -> Vectors:
+    """Pooled states; those of several modes are joined in their order.
+
+    >>> states = np.array([[[1.0], [3.0], [99.0]]], dtype=np.float32)
+    >>> pool(states, np.array([[1, 1, 0]]), ("mean", "max")).tolist()
+    [[2.0, 3.0]]
+    """
+    return np.concatenate([POOLERS[mode](states, mask) for mode in modes], axis=-1)
+
+
+def _sum(states: Vectors, weights: Weights) -> Vectors:
+    return np.asarray((weights[:, None, :] @ states)[..., 0, :])
+
+
+def _total(weights: Weights) -> Weights:
+    # at least one token, also for a text of prompt only
+    return np.asarray(np.maximum(weights.sum(axis=1, keepdims=True), 1))
+
+
+def _mean(states: Vectors, mask: Ids) -> Vectors:
+    weights = mask.astype(np.float32)
+    return np.asarray(_sum(states, weights) / _total(weights))
+
+
+def _mean_sqrt(states: Vectors, mask: Ids) -> Vectors:
+    weights = mask.astype(np.float32)
+    return np.asarray(_sum(states, weights) / np.sqrt(_total(weights)))
+
+
+def _weighted_mean(states: Vectors, mask: Ids) -> Vectors:
+    weights = mask.astype(np.float32) * np.arange(1, mask.shape[1] + 1, dtype=np.float32)
+    return np.asarray(_sum(states, weights) / _total(weights))
+
+
+def _max(states: Vectors, mask: Ids) -> Vectors:
+    lowest = np.finfo(np.float32).min
+    return np.asarray(np.where(mask[:, :, None] == 1, states, lowest).max(axis=-2))
+
+
+def _first(states: Vectors, mask: Ids) -> Vectors:
+    return np.asarray(states[..., np.arange(len(mask)), mask.argmax(axis=1), :])
+
+
+def _last(states: Vectors, mask: Ids) -> Vectors:
+    places = (mask * np.arange(1, mask.shape[1] + 1)).argmax(axis=1)
+    return np.asarray(states[..., np.arange(len(mask)), places, :])
+
+
+POOLERS: dict[str, Callable[[Vectors, Ids], Vectors]] = {
+    "cls": _first,
+    "max": _max,
+    "mean": _mean,
+    "mean_sqrt_len_tokens": _mean_sqrt,
+    "weightedmean": _weighted_mean,
+    "lasttoken": _last,
+}
+
+
+# By cosine, mean_sqrt_len_tokens is the same as mean, so it is not among them.
+POOLINGS = (("mean",), ("cls",), ("max",), ("weightedmean",), ("lasttoken",))
+PARTS = ("poolings", "layers", "wk", "whitening")  # what a sweep is made of, and what can be left out of it
+CUT_FAMILIES = ("bert", "roberta", "distilbert", "mpnet", "electra", "albert")  # whose last layer needs no other part
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The mean of some ``layers``, 0 being the embeddings, pooled by ``modes``; or SBERT-WK where ``wk`` is set."""
+
+    modes: tuple[str, ...] = ()
+    layers: tuple[int, ...] = ()
+    wk: WKSettings | None = None
+
+    @property
+    def name(self) -> str:
+        """For people.
+
+        >>> Reading(("mean",), (1, 6)).name, Reading(wk=WKSettings("reference", 2)).name
+        ('mean of layers 1 and 6', 'wk reference, from layer 2, window 2, omega 0.5')
+        """
+        if self.wk is not None:
+            first, window, omega = self.wk.layer_start, self.wk.window, self.wk.omega
+            return f"wk {self.wk.mode}, from layer {first}, window {window}, omega {omega:g}"
+        return f"{'+'.join(self.modes)} of {layers_name(self.layers)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A reading, whitened or not."""
+
+    reading: Reading
+    is_whitened: bool = False
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.reading.name + ", whitened" * self.is_whitened
+
+
+def layers_name(layers: Sequence[int]) -> str:
+    """Some layers in words.
+
+    >>> layers_name((4,)), layers_name((1, 6)), layers_name((1, 2, 3))
+    ('layer 4', 'layers 1 and 6', 'layers 1 to 3')
+    """
+    if len(layers) == 1:
+        return f"layer {layers[0]}"
+    return f"layers {layers[0]} and {layers[1]}" if len(layers) == 2 else f"layers {layers[0]} to {layers[-1]}"
+
+
+def own_reading(folder: ModelFolder, n_layers: int) -> Reading:
+    """How the model reads its vectors itself."""
+    if isinstance(folder.readout, WK):
+        return Reading(wk=_settled(folder.readout.settings, n_layers))
+    return Reading(folder.readout.modes, (n_layers,))
+
+
+def list_candidates(folder: ModelFolder, n_layers: int, *, without: Collection[str] = ()) -> list[Candidate]:
+    """All candidates for a model, its own reading first; ``without`` names parts that are left out."""
+    for part in without:
+        if part not in PARTS:
+            raise UnknownNameError("part of a sweep", part, PARTS)
+    own = own_reading(folder, n_layers)
+    readings = dict.fromkeys((own, *_fitting(folder, _readings(own, n_layers, without))))
+    kinds = (False,) if "whitening" in without else (False, True)
+    return [Candidate(reading, is_whitened) for reading in readings for is_whitened in kinds]
+
+
+def _readings(own: Reading, n_layers: int, without: Collection[str]) -> Iterator[Reading]:
+    poolings: tuple[tuple[str, ...], ...] = POOLINGS if own.wk is not None else (own.modes, *POOLINGS)
+    if "poolings" in without:
+        poolings = poolings[:1]
+    for modes in poolings:
+        for layers in [(n_layers,)] if "layers" in without else layer_sets(n_layers):
+            yield Reading(modes, layers)
+    if "wk" not in without:
+        for settings in wk_choices(n_layers):
+            yield Reading(wk=settings)
+
+
+def layer_sets(n_layers: int) -> list[tuple[int, ...]]:
+    """Each layer, the last two, the first and the last, and all; averages leave the embeddings out.
+
+    >>> layer_sets(3)
+    [(0,), (1,), (2,), (3,), (2, 3), (1, 3), (1, 2, 3)]
+    """
+    single = [(layer,) for layer in range(n_layers + 1)]
+    averages = [(n_layers - 1, n_layers), (1, n_layers), tuple(range(1, n_layers + 1))]
+    return list(dict.fromkeys([*single, *(layers for layers in averages if layers[0] >= 1 and len(set(layers)) > 1)]))
+
+
+def wk_choices(n_layers: int) -> list[WKSettings]:
+    """The paper's settings and the authors' code's, and one changed at a time: omega, window, the first layer."""
+    usual = WKSettings(layer_start=WKSettings().start(n_layers))
+    changed = [
+        usual,
+        replace(usual, mode="reference"),
+        replace(usual, omega=0.0),
+        replace(usual, omega=1.0),
+        replace(usual, window=1),
+        replace(usual, window=4),
+        replace(usual, layer_start=0),
+        replace(usual, layer_start=2 * n_layers // 3),
+    ]
+    return list(dict.fromkeys(changed))
+
+
+def _settled(settings: WKSettings, n_layers: int) -> WKSettings:
+    """The same settings with their first layer as a number."""
+    return replace(settings, layer_start=settings.start(n_layers))
+
+
+def _fitting(folder: ModelFolder, readings: Iterator[Reading]) -> Iterator[Reading]:
+    """Those as wide as what stands behind the pooling asks for, if anything there has a width."""
+    has_width = any(isinstance(module, (Dense, LayerNorm)) for module in folder.modules[1:])
+    wanted = 1 if isinstance(folder.readout, WK) else len(folder.readout.modes)
+    for reading in readings:
+        if not has_width or (1 if reading.wk is not None else len(reading.modes)) == wanted:
+            yield reading
+
+
+def why_not_saved(reading: Reading, folder: ModelFolder, n_layers: int) -> str:
+    """Why a model folder cannot say this reading; empty if it can."""
+    if reading.wk is not None or reading.layers == (n_layers,):
+        return ""
+    if len(reading.layers) > 1:
+        return "no module of a model folder averages layers"
+    if reading.layers == (0,):
+        return "a model of no layers is none"
+    if is_supported(folder.config) and _is_cut(read_backbone(folder.config)):
+        return ""
+    return f"the last layers of such a {folder.config.get('model_type')!r} model cannot be cut off"
+
+
+def _is_cut(backbone: Backbone) -> bool:
+    """Whether the first layers alone give the same states: none after the last one, and no shares among layers."""
+    return backbone.family in CUT_FAMILIES and (backbone.family != "albert" or len(set(backbone.blocks)) == 1)
+
+
+TEXTS_PER_BLOCK = 1024
+MOST_OF_DISK = 0.9
+
+
+class ReadVectors:
+    """The vectors of the same texts by every reading, on the disk. Made by :func:`read_vectors`."""
+
+    def __init__(self, encoder: Encoder, files: Mapping[Reading, Vectors], *, trust_pickle: bool) -> None:
+        self._encoder, self._files, self._trust_pickle = encoder, files, trust_pickle
+        self._heads: dict[int, Any] = {}  # by the width that they read
+
+    def of(self, reading: Reading) -> Vectors:
+        """What the model would give for the texts with this reading: ``(texts, width)``.
+
+        What stands behind the pooling is run, and vectors are cut as the model's own are.
+        """
+        vectors: Vectors = np.array(self._files[reading])
+        behind = self._encoder.folder.modules[1:]
+        if behind:
+            if vectors.shape[1] not in self._heads:
+                self._heads[vectors.shape[1]] = self._open_heads(behind, vectors.shape[1])
+            vectors = self._heads[vectors.shape[1]].run(None, {"states": vectors})[0]
+        return vectors[:, : self._encoder.truncate_dim] if self._encoder.truncate_dim else vectors
+
+    def _open_heads(self, behind: tuple[Module, ...], width: int) -> Any:  # noqa: ANN401 - a compiled type without stubs
+        folder = replace(self._encoder.folder, modules=(Pooling(), *behind))
+        heads = open_session(build_heads(folder, width, partial(read_weights, trust_pickle=self._trust_pickle)))
+        folder.check_unchanged()  # what was read now must be what was loaded
+        return heads
+
+
+@contextmanager
+def read_vectors(
+    encoder: Encoder, texts: Sequence[str], readings: Sequence[Reading], *, trust_pickle: bool = False
+) -> Iterator[ReadVectors]:
+    """Read the vectors of all texts in all ways; they are gone when the block ends."""
+    width = encoder.encode_layers("a", prompt="")[0].shape[-1]
+    widths = [width if reading.wk is not None else width * len(reading.modes) for reading in readings]
+    with tempfile.TemporaryDirectory(prefix="twinvec-sweep-", ignore_cleanup_errors=True) as place:
+        _check_room(Path(place), 4 * len(texts) * sum(widths), n_texts=len(texts), n_readings=len(readings))
+        files: dict[Reading, Vectors] = {
+            reading: np.memmap(Path(place, str(number)), np.float32, "w+", shape=(len(texts), each))
+            for number, (reading, each) in enumerate(zip(readings, widths, strict=True))
+        }
+        _fill(encoder, texts, files)
+        yield ReadVectors(encoder, files, trust_pickle=trust_pickle)
+
+
+def _fill(encoder: Encoder, texts: Sequence[str], files: Mapping[Reading, Vectors]) -> None:
+    source = iter(texts)
+    n_before = 0
+    with Progress(len(texts), "reading layers") as bar:
+
+        def keep(batch: LayerBatch, n_before: int) -> None:
+            owners = np.array(batch.owners) + n_before
+            for file, vectors in zip(files.values(), read_batch(batch, list(files)), strict=True):
+                file[owners] = vectors
+            bar.advance(len(owners))
+
+        while block := list(islice(source, TEXTS_PER_BLOCK)):
+            encoder.visit_layers(block, partial(keep, n_before=n_before))
+            n_before += len(block)
+
+
+def read_batch(batch: LayerBatch, readings: Sequence[Reading]) -> Iterator[Vectors]:
+    """The vectors of a batch of texts by each reading, ``(batch, width)``, before what stands behind the pooling."""
+    sets = list(dict.fromkeys(reading.layers for reading in readings if reading.wk is None))
+    mask = batch.tokens.pool_mask
+    pooled: dict[tuple[str, ...], dict[tuple[int, ...], Vectors]] = {}
+    if sets:
+        # averaged once for all poolings, which then run over all sets of layers together
+        states = np.stack([batch.layers[list(each)].mean(axis=0) for each in sets])
+        for modes in dict.fromkeys(reading.modes for reading in readings if reading.wk is None):
+            pooled[modes] = dict(zip(sets, pool(states, mask, modes), strict=True))
+    known = layer_cosines(batch.layers) if any(reading.wk is not None for reading in readings) else None
+    for reading in readings:
+        if reading.wk is not None:
+            yield sentence_vectors(batch.layers, mask, reading.wk, known=known)
+        else:
+            yield pooled[reading.modes][reading.layers]
+
+
+def _check_room(place: Path, n_bytes: int, *, n_texts: int, n_readings: int) -> None:
+    free = shutil.disk_usage(place).free
+    if n_bytes > MOST_OF_DISK * free:
+        raise InputError(
+            f"The vectors of {n_texts:,} texts by {n_readings} readings take {n_bytes / 1e9:.1f} GB; "
+            f"{place.parent} has {free / 1e9:.1f} GB.",
+            hint="Take fewer pairs, leave out a part of the sweep, or name a larger folder in TMPDIR.",
+        )

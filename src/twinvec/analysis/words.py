@@ -1,0 +1,129 @@
+"""Words by how much they move from layer to layer (Wang and Kuo, 2020, Table I)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from twinvec.encoder import Encoder
+from twinvec.metrics import ranks
+from twinvec.types import Array
+
+__all__ = [
+    "FUNCTION_WORDS",
+    "Extremes",
+    "MovingWord",
+    "WordGroup",
+    "WordGroups",
+    "extremes",
+    "group_words",
+    "words_of",
+]
+
+ARTICLES = "a an the this that these those each every either neither some any no all both half such another other"
+PRONOUNS = (
+    "i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself "
+    "we us our ours ourselves they them their theirs themselves one ones who whom whose which what whoever whatever "
+    "someone somebody something anyone anybody anything everyone everybody everything nobody nothing none"
+)
+PREPOSITIONS = (
+    "of in on at to from by with without within into onto upon over under above below between among through across "
+    "against about around after before behind beside besides beyond during except for inside near off out outside "
+    "past per since than toward towards until till up down via as like along amid despite throughout"
+)
+CONJUNCTIONS = "and or but nor so yet if unless although though because while whereas whether when where why how then"
+AUXILIARIES = (
+    "be am is are was were been being have has had having do does did doing done will would shall should can could may "
+    "might must ought need dare cannot"
+)
+PARTICLES = "not there here too also very just only even still more most less least much many few own same"
+CONTRACTED = "s t re ve ll d m don doesn didn isn aren wasn weren won wouldn couldn shouldn hasn haven hadn"  # don't
+
+FUNCTION_WORDS: frozenset[str] = frozenset(
+    " ".join((ARTICLES, PRONOUNS, PREPOSITIONS, CONJUNCTIONS, AUXILIARIES, PARTICLES, CONTRACTED)).split()
+)
+
+
+class MovingWord(NamedTuple):
+    """A word, how often it was seen, and the mean variance of the cosines between its neighbour layers."""
+
+    word: str
+    n_seen: int
+    variance: float
+    is_function: bool
+
+
+class Extremes(NamedTuple):
+    """The words that move least, those in the middle, and those that move most, each by rising variance."""
+
+    lowest: list[MovingWord]
+    middle: list[MovingWord]
+    highest: list[MovingWord]
+
+
+class WordGroup(NamedTuple):
+    """Function words, or content words: how many different ones, and how often seen.
+
+    ``variance`` is the mean over all that were seen, so that the frequent ones decide; ``variance_of_words`` counts
+    each different word once.
+    """
+
+    n_words: int
+    n_seen: int
+    variance: float
+    variance_of_words: float
+
+
+class WordGroups(NamedTuple):
+    """Both groups, and how likely one content word moves more than one function word; each word counts once there."""
+
+    function: WordGroup
+    content: WordGroup
+    content_moves_more: float
+
+
+def extremes(words: Sequence[MovingWord], n: int) -> Extremes:
+    """``n`` words of each sort, from words by rising variance; fewer where there are not three times as many.
+
+    >>> found = extremes([MovingWord(w, 1, i, False) for i, w in enumerate("abcdefg")], 2)
+    >>> ["".join(each.word for each in part) for part in found]
+    ['ab', 'cd', 'fg']
+    """
+    n = min(n, len(words) // 3)
+    start = (len(words) - n) // 2
+    return Extremes(list(words[:n]), list(words[start : start + n]), list(words[len(words) - n :]))
+
+
+def group_words(words: Sequence[MovingWord]) -> WordGroups | None:
+    """Function words against content words; None where one of the groups is empty."""
+    variances = np.array([each.variance for each in words])
+    counts = np.array([each.n_seen for each in words])
+    is_function = np.array([each.is_function for each in words], dtype=bool)
+    n_function, n_content = int(is_function.sum()), int((~is_function).sum())
+    if not (n_function and n_content):
+        return None
+    groups = [_group(variances[part], counts[part]) for part in (is_function, ~is_function)]
+    # Mann and Whitney's U as a share: ties count half.
+    above = ranks(variances)[~is_function].sum() - n_content * (n_content + 1) / 2
+    return WordGroups(groups[0], groups[1], float(above / (n_function * n_content)))
+
+
+def _group(variances: Array, counts: Array) -> WordGroup:
+    average = float(np.average(variances, weights=counts))
+    return WordGroup(len(counts), int(counts.sum()), average, float(variances.mean()))
+
+
+def words_of(encoder: Encoder, texts: Sequence[str]) -> list[list[str]]:
+    """For every token that the encoder reads of a text, special ones too, its word; empty where it is no whole word.
+
+    Words are lower-case and hold a letter.
+    """
+    tokenizer = encoder.tokenizer
+    rows = []
+    for words in tokenizer.words(texts):
+        kept = words if encoder.max_tokens is None else tokenizer.cut(words, encoder.max_tokens - tokenizer.n_special)
+        shown = [word if any(map(str.isalpha, word)) else "" for word in map(str.lower, kept)]
+        rows.append([*[""] * len(tokenizer.prefix), *shown, *[""] * len(tokenizer.suffix)])
+    return rows

@@ -1,0 +1,136 @@
+"""Reading what a bulk job wrote: rows in the order of the source, or single texts by number."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinvec.bulk.job import SHARDS
+from twinvec.bulk.manifest import Manifest, Result, read_manifest
+from twinvec.bulk.plan import Marks
+from twinvec.bulk.rows import read_rows
+from twinvec.bulk.shards import ShardReader, open_shard, vectors_in
+from twinvec.errors import InputError
+from twinvec.types import Array, Ids
+
+__all__ = ["Bulk", "BulkBatch", "open_bulk", "read_bulk"]
+
+OPEN_SHARDS = 64
+
+
+class BulkBatch(NamedTuple):
+    """Some rows: ids (from the source, or the row's place), texts, and vectors ``(n, width)``."""
+
+    ids: list[str] | NDArray[np.int64]
+    texts: list[str]
+    vectors: Array
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """A complete result. Texts are called by their numbers, ``0`` to ``n - 1`` with ``n`` different texts."""
+
+    folder: Path
+    manifest: Manifest
+    result: Result
+    _opened: OrderedDict[str, ShardReader] = field(default_factory=OrderedDict, repr=False, compare=False)
+
+    def rows(self, rows_per_batch: int = 8192) -> Iterator[BulkBatch]:
+        """All rows in the order of the source."""
+        n_before = 0
+        for numbers, ids in self._numbers(rows_per_batch):
+            texts, vectors = self.take(numbers)
+            places = np.arange(n_before, n_before + len(numbers))
+            yield BulkBatch(places if ids is None else ids, texts, vectors)
+            n_before += len(numbers)
+
+    def take(self, numbers: Sequence[int] | Ids) -> tuple[list[str], Array]:
+        """The texts with these numbers, and their vectors ``(n, width)``."""
+        asked = np.asarray(numbers, dtype=np.int64)
+        wanted, which = np.unique(asked, return_inverse=True)
+        parts = [self._part(place, wanted[here]) for place, here in self._by_shard(wanted)]
+        texts = [text for part in parts for text in part[0]]
+        vectors = np.concatenate([part[1] for part in parts]) if parts else np.empty((0, 0), dtype=np.float32)
+        return [texts[place] for place in which.tolist()], vectors[which]
+
+    def used(self) -> Marks | None:
+        """Which numbers stand in a row; None if all do."""
+        if not self.result.unused:
+            return None
+        marks = Marks(max(shard.numbers.stop for shard in self.result.shards))
+        for numbers, _ in self._numbers(1 << 16):
+            marks.add(numbers)
+        return marks
+
+    def path(self, place: int) -> Path:
+        """The file of a shard."""
+        return self.folder / SHARDS / self.result.shards[place].name
+
+    def _numbers(self, rows_per_batch: int) -> Iterator[tuple[Ids, list[str] | None]]:
+        return read_rows(self.folder / self.result.rows_file.name, self.result.rows, rows_per_batch)
+
+    def _by_shard(self, wanted: Ids) -> Iterator[tuple[int, slice]]:
+        """The places of the shards that hold some numbers in rising order, and which of the numbers each holds."""
+        starts = np.array([shard.start for shard in self.result.shards])
+        stops = np.array([shard.numbers.stop for shard in self.result.shards])
+        owners = np.searchsorted(starts, wanted, side="right") - 1
+        lost = wanted[(owners < 0) | (wanted >= stops[owners])]
+        if len(lost):
+            raise InputError(f"{self.folder} has no text with the number {lost[0]}.")
+        edges = np.flatnonzero(np.diff(owners, prepend=-1, append=-1))
+        for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            yield int(owners[first]), slice(first, last)
+
+    def _part(self, place: int, numbers: Ids) -> tuple[list[str], Array]:
+        table = self._reader(place).take(numbers - self.result.shards[place].start, ["text", "vector"])
+        return table["text"].to_pylist(), vectors_in(table)
+
+    def _reader(self, place: int) -> ShardReader:
+        path = self.path(place)
+        if path.name not in self._opened:
+            while len(self._opened) >= OPEN_SHARDS:
+                self._opened.popitem(last=False)
+            self._opened[path.name] = self._checked(open_shard(path), place)
+        self._opened.move_to_end(path.name)
+        return self._opened[path.name]
+
+    def _checked(self, reader: ShardReader, place: int) -> ShardReader:
+        """The shard, if it holds what the manifest says."""
+        result, shard = self.result, self.result.shards[place]
+        if (reader.n, reader.width, reader.type) != (shard.n, result.width, result.type):
+            raise InputError(
+                f"The shard {self.path(place)} holds {reader.n} vectors of {reader.width} {reader.type} each, "
+                f"not {shard.n} of {result.width} {result.type} as the manifest says.",
+                hint="Run the job again: it is found and redone.",
+            )
+        return reader
+
+
+def open_bulk(folder: str | PathLike[str]) -> Bulk:
+    """The last complete result in a folder. A job that runs there meanwhile does not change what is read."""
+    path = Path(folder)
+    manifest = read_manifest(path)
+    if manifest is None:
+        raise InputError(
+            f"{path} holds no vectors of a bulk job.", hint=f"Make them with: twinvec embed FILE --out {path}"
+        )
+    if manifest.result is None:
+        raise InputError(f"The job in {path} is not complete.", hint="Run the same command again: it goes on.")
+    return Bulk(path, manifest, manifest.result)
+
+
+def read_bulk(folder: str | PathLike[str], *, rows_per_batch: int = 8192) -> Iterator[BulkBatch]:
+    """The rows of a bulk job in the order of its source, batch by batch: ids, texts, vectors.
+
+    Shards in Arrow's format are mapped into memory; of Parquet shards the row groups wanted are decoded.
+    """
+    if rows_per_batch < 1:
+        raise InputError(f"rows_per_batch must be at least 1, got {rows_per_batch}.")
+    return open_bulk(folder).rows(rows_per_batch)

@@ -1,0 +1,310 @@
+"""Shards: files of keys, texts and vectors in Parquet or Arrow, each with its checksum in its name."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from twinvec.bulk.plan import KEY_BYTES, Keys, NewShard
+from twinvec.encoder import Block
+from twinvec.errors import InputError
+from twinvec.extras import require
+from twinvec.files import digest_files, new_file
+from twinvec.types import Array, Ids
+
+__all__ = [
+    "COLUMNS",
+    "ENDINGS",
+    "SHARD_NAME",
+    "ShardFile",
+    "ShardFormat",
+    "ShardReader",
+    "ShardStore",
+    "StoredShard",
+    "keys_in",
+    "open_shard",
+    "pyarrow",
+    "shard_file",
+    "vectors_in",
+]
+
+ShardFormat = Literal["parquet", "arrow"]
+COLUMNS = "number", "key", "text", "vector"
+ROWS_PER_GROUP = 2048  # what is read of a Parquet shard to get at one row
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFile:
+    """A shard as it will stand on the disk."""
+
+    start: int
+    n: int
+    n_cut: int
+    longest: int
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the content."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def shard_file(shard: NewShard, block: Block, format: ShardFormat) -> ShardFile:
+    """The file of some texts and their vectors, ``(n, width)``."""
+    vectors = block.vectors
+    if len(vectors) != len(shard.texts):
+        raise InputError(f"The model gave {len(vectors)} vectors for {len(shard.texts)} texts.")
+    if vectors.dtype.kind == "f" and not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise InputError(f"The model gave NaN or infinity for the text {shard.texts[row]!r:.80}.")
+    table = _table(shard, vectors, metadata={"n_cut": str(block.n_cut), "longest": str(block.longest)})
+    return ShardFile(shard.start, len(shard.texts), block.n_cut, block.longest, WRITERS[format](table))
+
+
+def pyarrow(part: str = "") -> ModuleType:
+    """The package pyarrow, or a part of it such as ``.parquet``."""
+    return require(f"pyarrow{part}", extra="tables", feature="Bulk embedding")
+
+
+def _table(shard: NewShard, vectors: Array, *, metadata: dict[str, str]) -> Any:  # noqa: ANN401 - pyarrow's
+    arrow = pyarrow()
+    n, width = vectors.shape
+    element = arrow.field("element", arrow.from_numpy_dtype(vectors.dtype), nullable=False)
+    kinds = arrow.int64(), arrow.binary(KEY_BYTES), arrow.string(), arrow.list_(element, width)
+    fields = [arrow.field(name, kind, nullable=False) for name, kind in zip(COLUMNS, kinds, strict=True)]
+    values = arrow.array(np.ascontiguousarray(vectors).ravel())
+    columns = [
+        arrow.array(np.arange(shard.start, shard.start + n)),
+        arrow.FixedSizeBinaryArray.from_buffers(kinds[1], n, [None, arrow.py_buffer(shard.keys.tobytes())]),
+        arrow.array(shard.texts, arrow.string()),
+        arrow.FixedSizeListArray.from_arrays(values, type=kinds[3]),
+    ]
+    return arrow.Table.from_arrays(columns, schema=arrow.schema(fields, metadata=metadata))
+
+
+def _parquet(table: Any) -> bytes:  # noqa: ANN401 - pyarrow's
+    sink = pyarrow().BufferOutputStream()
+    pyarrow(".parquet").write_table(
+        table,
+        sink,
+        row_group_size=ROWS_PER_GROUP,
+        compression={"number": "ZSTD", "text": "ZSTD"},  # keys and vectors would not get smaller
+        use_dictionary=False,
+        write_page_checksum=True,
+    )
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _arrow(table: Any) -> bytes:  # noqa: ANN401 - pyarrow's
+    sink = pyarrow().BufferOutputStream()
+    with pyarrow(".ipc").new_file(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks(), max_chunksize=max(len(table), 1))
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+WRITERS: dict[ShardFormat, Callable[[Any], bytes]] = {"parquet": _parquet, "arrow": _arrow}
+ENDINGS: dict[ShardFormat, str] = {"parquet": ".parquet", "arrow": ".arrow"}
+
+
+class ShardReader(Protocol):
+    """An open shard. Tables are pyarrow's."""
+
+    n: int
+    width: int
+    type: str  # of a vector's numbers
+    n_cut: int
+    longest: int
+
+    def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
+        """All rows, of these columns."""
+        ...
+
+    def take(self, places: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
+        """Some rows in rising order, ``(m,)``, of these columns."""
+        ...
+
+
+class ParquetShard:
+    """A shard of row groups, of which only those wanted are decoded."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _readable(path):
+            self._file = pyarrow(".parquet").ParquetFile(path, memory_map=True, page_checksum_verification=True)
+            self.n: int = self._file.metadata.num_rows
+            self.width, self.type = _kind(self._file.schema_arrow)
+            self.n_cut, self.longest = _counts(self._file.schema_arrow)
+
+    def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
+        """All rows."""
+        with _readable(self._path):
+            return self._file.read(columns=list(columns), use_threads=False)
+
+    def take(self, places: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
+        """Some rows; the groups that they are in are decoded whole."""
+        size = self._file.metadata.row_group(0).num_rows
+        groups, which = np.unique(places // size, return_inverse=True)
+        with _readable(self._path):
+            table = self._file.read_row_groups(groups.tolist(), columns=list(columns), use_threads=False)
+        return table.take(which * size + places % size)
+
+
+class ArrowShard:
+    """A shard that is mapped: nothing is read before it is used."""
+
+    def __init__(self, path: Path) -> None:
+        with _readable(path):
+            self._table = pyarrow(".ipc").open_file(pyarrow().memory_map(str(path))).read_all()
+            self.n: int = len(self._table)
+            self.width, self.type = _kind(self._table.schema)
+            self.n_cut, self.longest = _counts(self._table.schema)
+
+    def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
+        """All rows, not copied."""
+        return self._table.select(list(columns))
+
+    def take(self, places: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
+        """Some rows."""
+        return self._table.select(list(columns)).take(places)
+
+
+def open_shard(path: Path) -> ShardReader:
+    """The shard in a file, by its ending."""
+    return READERS[path.suffix](path)
+
+
+def keys_in(table: Any) -> Keys:  # noqa: ANN401 - pyarrow's
+    """The keys of a table's rows, ``(n,)``."""
+    chunks = [chunk for chunk in table["key"].chunks if len(chunk)]
+    parts = [
+        np.frombuffer(chunk.buffers()[1], dtype=f"S{KEY_BYTES}")[chunk.offset : chunk.offset + len(chunk)]
+        for chunk in chunks
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=f"S{KEY_BYTES}")
+
+
+def vectors_in(table: Any) -> Array:  # noqa: ANN401 - pyarrow's
+    """The vectors of a table's rows, ``(n, width)``; not copied where they are in one piece."""
+    width = table.schema.field("vector").type.list_size
+    parts = [chunk.flatten().to_numpy(zero_copy_only=True).reshape(-1, width) for chunk in table["vector"].chunks]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _kind(schema: Any) -> tuple[int, str]:  # noqa: ANN401 - pyarrow's
+    vector = schema.field("vector").type
+    return vector.list_size, np.dtype(vector.value_type.to_pandas_dtype()).name
+
+
+def _counts(schema: Any) -> tuple[int, int]:  # noqa: ANN401 - pyarrow's
+    metadata = schema.metadata or {}
+    return int(metadata.get(b"n_cut", 0)), int(metadata.get(b"longest", 0))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    arrow = pyarrow()
+    try:
+        yield
+    except (arrow.ArrowException, OSError, KeyError, AttributeError) as error:  # the last two: other columns
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(
+            f"The shard {path} is damaged or missing: {reason}.", hint="Run the job again: it is found and redone."
+        ) from error
+
+
+READERS: dict[str, type[ParquetShard] | type[ArrowShard]] = {".parquet": ParquetShard, ".arrow": ArrowShard}
+
+
+logger = logging.getLogger(__name__)
+
+SHARD_NAME = re.compile(r"(\d{12})-([0-9a-f]{16})\.(?:parquet|arrow)")
+SHARD_PARTIAL = re.compile(rf"\.{SHARD_NAME.pattern}\.partial.*")
+SAFE = "All shards before it are safe: make room, and run the same command again to go on."
+
+
+@dataclass(frozen=True, slots=True)
+class StoredShard:
+    """A shard on the disk: its texts have the numbers ``start`` to ``start + n - 1``."""
+
+    name: str
+    start: int
+    n: int
+    size_bytes: int
+    sha256: str
+    n_cut: int
+    longest: int
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its texts."""
+        return range(self.start, self.start + self.n)
+
+
+class ShardStore:
+    """A folder of shards in one format."""
+
+    def __init__(self, folder: Path, format: ShardFormat) -> None:
+        self.folder, self._format = folder, format
+        self.n_damaged = 0
+
+    def put(self, file: ShardFile) -> StoredShard:
+        """Write a shard: under another name, synced, then renamed."""
+        digest = file.sha256
+        name = f"{file.start:012d}-{digest[:16]}{ENDINGS[self._format]}"
+        try:
+            with new_file(self.folder / name, replace=True) as stream:
+                stream.write(file.content)
+        except InputError as error:
+            raise InputError(error.problem, hint=SAFE) from error
+        return StoredShard(name, file.start, file.n, len(file.content), digest, file.n_cut, file.longest)
+
+    def checked(self) -> Iterator[tuple[StoredShard, Keys]]:
+        """Every shard that is whole, by its first number, with its keys. Damaged ones are removed."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        end = 0
+        for path in sorted(self.folder.iterdir()):
+            found = _checked(path, least=end)
+            if found is None:
+                self._drop(path)
+            else:
+                end = found[0].numbers.stop
+                yield found
+
+    def _drop(self, path: Path) -> None:
+        if SHARD_NAME.fullmatch(path.name):
+            self.n_damaged += 1
+            logger.warning("%s is damaged; it is removed, and its texts are embedded again.", path)
+            path.unlink()
+        elif SHARD_PARTIAL.fullmatch(path.name):  # what a process that was killed left
+            path.unlink()
+
+
+def _checked(path: Path, *, least: int) -> tuple[StoredShard, Keys] | None:
+    """The shard in a file and its keys; None if its checksum, its numbers or its content are not as they should be."""
+    match = SHARD_NAME.fullmatch(path.name)
+    if not match:
+        return None
+    digest, start = digest_files([path]), int(match[1])
+    if not digest.startswith(match[2]) or start < least:
+        return None
+    try:
+        reader = open_shard(path)
+        keys = keys_in(reader.read(["key"]))
+    except InputError:
+        return None
+    return _stored(path, start, reader, sha256=digest), keys
+
+
+def _stored(path: Path, start: int, reader: ShardReader, *, sha256: str) -> StoredShard:
+    return StoredShard(path.name, start, reader.n, path.stat().st_size, sha256, reader.n_cut, reader.longest)

@@ -1,0 +1,200 @@
+"""Describe clusters: size, closeness, key words, nearest texts, and a two-dimensional map."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from math import log
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twinvec.cluster.kmeans import check_not_empty
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.extras import require
+from twinvec.search.measures import numeric_rows, unit_rows_of
+from twinvec.types import Ids, Vectors
+from twinvec.vectors import unit_rows
+
+__all__ = [
+    "Cluster",
+    "Clustering",
+    "Projection",
+    "choose_projection",
+    "describe_clusters",
+    "key_words",
+    "map_vectors",
+    "words_of",
+]
+
+WORD = re.compile(r"[^\W\d_][^\W_]*(?:['\u2019-][^\W_]+)*")  # begins with a letter; digits may follow
+# Words of grammar, which every English text has; they would stand first in small clusters.
+GRAMMAR = """
+    a about after again all also am an and any are aren't as at be because been before being but by can can't cannot
+    could did didn't do does doesn't doing don't down each few for from further get got had has have having he her here
+    hers him his how i i'm if in into is isn't it it's its itself just let like may me might more most much must my no
+    nor not now of off on once one only or other our out over own per same shall she should so some such than that the
+    their them then there these they this those through to too under until up upon us use used using very via was we
+    were what when where whether which while who whom whose why will with without would yes you your yours
+"""
+STOP_WORDS = frozenset(GRAMMAR.split())
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case, without those of grammar.
+
+    >>> words_of("It's the B-tree of 3 UTF-8 keys.")
+    ['b-tree', 'utf-8', 'keys']
+    """
+    return [word for word in WORD.findall(text.lower()) if word not in STOP_WORDS and len(word) > 1]
+
+
+def key_words(texts: Sequence[str], labels: Sequence[int], n_clusters: int, *, n: int = 5) -> list[list[str]]:
+    """The ``n`` words that tell each cluster from the others, heaviest first, then by the alphabet.
+
+    ``labels``, one for each text, are clusters from 0 on; texts of -1 belong to none, and do not count.
+
+    >>> key_words(["red cat", "old cat", "red car"], [0, 0, 1], 2, n=1)
+    [['cat'], ['car']]
+    """
+    counts: list[Counter[str]] = [Counter() for _ in range(n_clusters)]
+    for text, label in zip(texts, labels, strict=True):
+        if label >= 0:
+            counts[label].update(words_of(text))
+    totals = [count.total() for count in counts]
+    everywhere: Counter[str] = Counter()
+    for count in counts:
+        everywhere.update(count)
+    mean = sum(totals) / max(n_clusters, 1)
+    return [_heaviest(count, total, everywhere, mean, n) for count, total in zip(counts, totals, strict=True)]
+
+
+def _heaviest(count: Counter[str], total: int, everywhere: Counter[str], mean: float, n: int) -> list[str]:
+    weights = {word: often / total * log(1 + mean / everywhere[word]) for word, often in count.items()}
+    return sorted(weights, key=lambda word: (-weights[word], word))[:n]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One cluster. ``closeness`` is the mean cosine of its texts with their mean direction.
+
+    ``rows`` and ``texts`` are those nearest to that direction.
+    """
+
+    label: int
+    size: int
+    closeness: float
+    words: tuple[str, ...]
+    rows: tuple[int, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """All clusters of some texts, by label, and how many of the texts belong to none."""
+
+    method: str
+    n_texts: int
+    n_alone: int
+    clusters: tuple[Cluster, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return asdict(self)
+
+
+def describe_clusters(
+    texts: Sequence[str], vectors: ArrayLike, labels: ArrayLike, *, method: str, n_texts: int = 3, n_words: int = 5
+) -> Clustering:
+    """The clusters of texts with their ``vectors`` ``(n, width)`` and ``labels`` ``(n,)``: 0, 1, ...; -1 is none.
+
+    Each with its ``n_texts`` texts nearest to the middle, different ones if there are so many, and ``n_words`` words.
+    """
+    rows, marks = numeric_rows(vectors, "vectors"), np.asarray(labels, dtype=np.int64)
+    if not len(texts) == len(rows) == len(marks):
+        raise InputError(f"{len(texts)} texts, {len(rows)} vectors and {len(marks)} labels do not belong together.")
+    units = unit_rows_of(rows)
+    n_clusters = int(marks.max(initial=-1)) + 1
+    words = key_words(texts, marks.tolist(), n_clusters, n=n_words)
+    order = np.argsort(marks, kind="stable")
+    ends = np.searchsorted(marks[order], np.arange(n_clusters + 1))
+    clusters = tuple(
+        _described(label, order[ends[label] : ends[label + 1]], texts, units, words=words[label], n_texts=n_texts)
+        for label in range(n_clusters)
+    )
+    return Clustering(method, len(texts), int(np.count_nonzero(marks < 0)), clusters)
+
+
+def _described(
+    label: int, members: Ids, texts: Sequence[str], units: Vectors, *, words: Sequence[str], n_texts: int
+) -> Cluster:
+    own = units[members]
+    cosines = own @ unit_rows(own.sum(axis=0, dtype=np.float64).astype(np.float32))
+    nearest: dict[str, int] = {}
+    for place in np.argsort(-cosines, kind="stable").tolist():
+        nearest.setdefault(texts[members[place]], int(members[place]))
+        if len(nearest) == n_texts:
+            break
+    closeness = round(float(cosines.mean()), 6) if len(members) else 0.0
+    return Cluster(label, len(members), closeness, tuple(words), tuple(nearest.values()), tuple(nearest))
+
+
+Projection = Literal["auto", "pca", "umap"]
+
+BLOCK_ROWS = 8192
+FEWEST_FOR_UMAP = 4  # fewer have no graph of neighbours
+
+
+def choose_projection(wanted: Projection, n: int) -> Literal["pca", "umap"]:
+    """What ``auto`` stands for here, with ``n`` rows: UMAP where it is installed and can be used.
+
+    Refuses at once what cannot be done.
+    """
+    if wanted not in get_args(Projection):
+        raise UnknownNameError("projection", wanted, get_args(Projection))
+    if wanted == "auto":
+        return "umap" if find_spec("umap") and n >= FEWEST_FOR_UMAP else "pca"
+    if wanted == "umap":
+        require("umap", extra="map", feature="A map by UMAP")
+        if n < FEWEST_FOR_UMAP:
+            raise InputError(f"UMAP needs at least {FEWEST_FOR_UMAP} vectors, got {n}.", hint="Use pca.")
+    return wanted
+
+
+def map_vectors(vectors: ArrayLike, projection: Projection = "auto", *, seed: int = 0) -> NDArray[np.float32]:
+    """A place on the plane for each of ``vectors`` ``(n, width)``: ``(n, 2)``. Near rows get near places."""
+    rows = numeric_rows(vectors, "vectors")
+    check_not_empty(rows)
+    units = unit_rows_of(rows)
+    if choose_projection(projection, len(units)) == "pca":
+        return principal_places(units)
+    umap = require("umap", extra="map", feature="A map by UMAP")
+    reducer = umap.UMAP(n_neighbors=min(15, len(units) - 1), metric="cosine", random_state=seed, n_jobs=1)
+    return np.asarray(reducer.fit_transform(units), dtype=np.float32)
+
+
+def principal_places(rows: Vectors) -> NDArray[np.float32]:
+    """The first two principal components of rows ``(n, width)``, as ``(n, 2)``.
+
+    Their directions are those in which the rows' largest value is positive, so that a map does not turn over.
+
+    >>> principal_places(np.array([[0.0, 0.0], [3.0, 0.0], [6.0, 0.0]], dtype=np.float32)).round(3).tolist()
+    [[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0]]
+    """
+    mean = rows.mean(axis=0, dtype=np.float64)
+    spread = np.zeros((rows.shape[1], rows.shape[1]))
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = rows[start : start + BLOCK_ROWS] - mean
+        spread += block.T @ block
+    _, directions = np.linalg.eigh(spread)
+    two = directions[:, ::-1][:, :2]
+    two = two * np.where(two[np.abs(two).argmax(axis=0), np.arange(two.shape[1])] < 0, -1, 1)
+    places = np.zeros((len(rows), 2), dtype=np.float32)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
+        places[part, : two.shape[1]] = (rows[part] - mean) @ two
+    return places

@@ -1,0 +1,187 @@
+"""Search one version of a collection: by meaning, by words, or by both, with optional re-ranking."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+
+import numpy as np
+
+from twinvec.collection.embedder import ModelRecord
+from twinvec.collection.indexes import LanceQuery, LanceTable, lance_errors, n_probes, reason_of
+from twinvec.collection.rows import Hit, check_filter, columns_to_read, metadata_of, names_in
+from twinvec.collection.schema import kinds_of_schema, listed, pyarrow
+from twinvec.errors import InputError, TwinvecError, shown
+from twinvec.extras import require
+from twinvec.types import Vectors
+
+__all__ = [
+    "MODES",
+    "Mode",
+    "Scorer",
+    "dense_hits",
+    "filter_errors",
+    "fused_hits",
+    "reciprocal_rank_fusion",
+    "reranked_hits",
+    "text_hits",
+    "usable_filter",
+]
+
+Id = TypeVar("Id", bound=Hashable)
+
+SMOOTHING = 60  # the paper's k
+
+
+def reciprocal_rank_fusion(rankings: Sequence[Sequence[Id]], *, smoothing: float = SMOOTHING) -> list[tuple[Id, float]]:
+    """All ids of the rankings with their fused scores, best first.
+
+    Each ranking has its best first and each id once. Equal scores are in the order of their first appearance: along the
+    first ranking, then the second.
+
+    >>> reciprocal_rank_fusion([["a", "b"], ["b", "c"]], smoothing=0)
+    [('b', 1.5), ('a', 1.0), ('c', 0.5)]
+    """
+    scores: defaultdict[Id, float] = defaultdict(float)
+    for ranking in rankings:
+        for place, each in enumerate(ranking, start=1):
+            scores[each] += 1 / (smoothing + place)
+    return sorted(scores.items(), key=lambda item: -item[1])
+
+
+Mode = Literal["dense", "text", "hybrid"]
+MODES: tuple[str, ...] = get_args(Mode)
+# of a query and n texts: n scores, higher is better
+Scorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
+
+SCORES_WANTED = "It must return one number per text, higher is better."
+SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our score
+    "cosine": lambda distance: 1 - distance,
+    "dot": lambda distance: 1 - distance,
+    "euclidean": lambda distance: -math.sqrt(max(distance, 0.0)),
+}
+
+
+def usable_filter(table: LanceTable, where: str | None) -> str | None:
+    """The condition, if this version of the table can be filtered by it."""
+    if where is None:
+        return None
+    columns = {"id": "text", "text": "text", **kinds_of_schema(table.schema, pyarrow())}
+    check_filter(where, columns)
+    try:
+        table.search().where(where).select(["id"]).limit(1).explain_plan()
+    except (ValueError, RuntimeError) as error:
+        raise InputError(
+            f"The filter {where!r} cannot be used: {reason_of(error)}.",
+            hint=f"The columns are {listed(columns.items())}; texts stand in single quotes.",
+        ) from error
+    return where
+
+
+@contextmanager
+def filter_errors(table: LanceTable, where: str | None) -> Iterator[None]:
+    """Say of what Lance raises that the filter is to blame, if it is: a division by zero in some row is one.
+
+    It is if the filter fails by itself, and its columns can be read without it.
+    """
+    try:
+        yield
+    except (RuntimeError, OSError, ValueError) as error:
+        if where is None or isinstance(error, TwinvecError) or not _fails(table, where):
+            raise
+        raise InputError(
+            f"The filter {where!r} cannot be worked out for some texts: {reason_of(error)}.",
+            hint="Give no value there instead, as with x / nullif(y, 0) or try_cast(x as int).",
+        ) from error
+
+
+def _fails(table: LanceTable, where: str) -> bool:
+    """Whether a filter fails on columns that can be read."""
+    try:
+        table.count_rows(where)
+    except (RuntimeError, OSError, ValueError):
+        columns = [name for name in columns_to_read(table) if name.lower() in names_in(where)]
+        try:
+            for _ in table.search().select(columns or ["id"]).to_batches():
+                pass
+        except (RuntimeError, OSError, ValueError):
+            return False
+        return True
+    return False
+
+
+def dense_hits(
+    table: LanceTable,
+    vector: Vectors,
+    k: int,
+    *,
+    model: ModelRecord,
+    where: str | None = None,
+    is_exact: bool = False,
+) -> list[Hit]:
+    """The ``k`` texts whose vectors are nearest to ``vector`` ``(width,)``, best first.
+
+    By cosine, a vector of zeros (a static model's of a text without tokens) is near nothing and is left out.
+    """
+    with lance_errors("search the collection"):
+        n_rows = table.count_rows()
+        query = table.search(np.asarray(vector, dtype=np.float32), vector_column_name="vector")
+        query = query.distance_type(model.metric)
+        query = query.bypass_vector_index() if is_exact else query.nprobes(n_probes(n_rows))
+        with filter_errors(table, where):
+            rows = _best(query, table, min(k, n_rows), "_distance", where)
+    return _hits(rows, [SCORES[model.similarity](row["_distance"]) for row in rows])
+
+
+def text_hits(table: LanceTable, query: str, k: int, *, where: str | None = None) -> list[Hit]:
+    """The ``k`` texts with the best BM25 score for the words of ``query``, best first; texts with none are left out."""
+    match = require("lancedb.query", extra="search", feature="A collection").MatchQuery(query, "text")
+    with lance_errors("search the collection"):
+        found = table.search(match, query_type="fts")
+        with filter_errors(table, where):
+            rows = _best(found, table, min(k, table.count_rows()), "_score", where)
+    return _hits(rows, [row["_score"] for row in rows])
+
+
+def _best(query: LanceQuery, table: LanceTable, k: int, column: str, where: str | None) -> list[dict[str, Any]]:
+    """The first ``k`` rows that a query finds, with ``column``, by which it has chosen them."""
+    if k == 0:
+        return []
+    if where is not None:
+        query = query.where(where, prefilter=True)
+    rows: list[dict[str, Any]] = query.limit(k).select([*columns_to_read(table), column]).to_list()
+    return rows
+
+
+def _hits(rows: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> list[Hit]:
+    """Rows as read, with their scores, as hits, best first; ties by id."""
+    hits = [Hit(row["id"], row["text"], score, metadata_of(row)) for row, score in zip(rows, scores, strict=True)]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def fused_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Several rankings as one, by reciprocal rank fusion; the scores are the fused ones."""
+    by_id = {hit.id: hit for ranking in rankings for hit in ranking}
+    fused = reciprocal_rank_fusion([[hit.id for hit in ranking] for ranking in rankings])
+    return [Hit(each, by_id[each].text, score, by_id[each].metadata) for each, score in fused]
+
+
+def reranked_hits(hits: Sequence[Hit], query: str, scorer: Scorer) -> list[Hit]:
+    """The same hits in the order of a scorer of (query, text) pairs, with its scores."""
+    if not hits:
+        return []
+    given = scorer(query, [hit.text for hit in hits])
+    try:
+        scores = [float(score) for score in given]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"The scorer gave {shown(given)}: {error}.", hint=SCORES_WANTED) from error
+    if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
+        raise InputError(
+            f"The scorer gave {len(scores)} scores for {len(hits)} texts, or some that are no numbers.",
+            hint=SCORES_WANTED,
+        )
+    scored = [Hit(hit.id, hit.text, score, hit.metadata) for hit, score in zip(hits, scores, strict=True)]
+    return sorted(scored, key=lambda hit: -hit.score)

@@ -1,0 +1,237 @@
+"""Check a file of examples: repeats, conflicts, overlap with other files."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from twinvec.data.check_report import N_SHOWN, Contradiction, DataReport, Finding, Overlap, Scores, Survey, TokenLengths
+from twinvec.data.examples import Examples
+from twinvec.data.read import open_table
+from twinvec.data.roles import TEXT_ROLES, find_kind
+from twinvec.errors import InputError, RowError
+from twinvec.types import Ids
+
+__all__ = [
+    "OtherTexts",
+    "check_examples",
+    "equal_rows",
+    "find_contradictions",
+    "find_duplicates",
+    "read_other_texts",
+    "text_grid",
+    "text_key",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTexts:
+    """The different texts of another file, by their keys: what it is called, and each text's key."""
+
+    name: str
+    keys: frozenset[str]
+
+
+def text_key(text: str) -> str:
+    """What is left of a text without case, punctuation and white space; tokenized texts equal the plain ones.
+
+    >>> text_key("It 's  a dog .") == text_key("it's a Dog")
+    True
+    """
+    return text.casefold().translate(_dropped())
+
+
+@cache
+def _dropped() -> dict[int, None]:
+    """Characters of no weight: punctuation (P), separators (Z), white space, and the backtick, an old opening quote."""
+    points = range(sys.maxunicode + 1)
+    return {
+        point: None
+        for point in points
+        if unicodedata.category(chr(point))[0] in "PZ" or chr(point).isspace() or chr(point) == "`"
+    }
+
+
+def read_other_texts(path: str | Path, *, also: Collection[str] = ()) -> OtherTexts:
+    """The texts of a file: of the columns named as a role or as in ``also``, or else of all that hold strings."""
+    table = open_table(path)
+    named = [column for column in table.columns if column in TEXT_ROLES or column in also]
+    columns = named or table.columns
+    keys: set[str] = set()
+    for row in table.rows(columns) if columns else ():
+        if isinstance(row, RowError):
+            raise row
+        for value in row.values.values():
+            values = value if isinstance(value, list) else [value]
+            keys.update(text_key(each) for each in values if isinstance(each, str))
+    keys.discard("")
+    if not keys:
+        raise InputError(f"{table.name} holds no texts to compare with.", hint="Give a file with columns of texts.")
+    return OtherTexts(Path(path).name, frozenset(keys))
+
+
+def text_grid(examples: Examples) -> Ids:
+    """Places of all texts of each row, ``(n, texts in a row)``, roles in their order."""
+    return np.column_stack(list(examples.places.values()))
+
+
+def equal_rows(grid: Ids) -> Ids:
+    """For each row of ``(n, m)`` the first row that equals it, ``(n,)``.
+
+    >>> equal_rows(np.array([[1, 2], [3, 4], [1, 2]]))
+    array([0, 1, 0])
+    """
+    order = np.lexsort(grid.T[::-1])  # stable, so the first row of a group stays its first
+    is_new = np.ones(len(grid), dtype=bool)
+    is_new[1:] = (grid[order][1:] != grid[order][:-1]).any(axis=1)
+    first = np.empty(len(grid), dtype=np.int64)
+    first[order] = order[is_new][np.cumsum(is_new) - 1]
+    return first
+
+
+def find_duplicates(examples: Examples) -> Ids:
+    """Rows, ``(n_duplicates,)``, that are equal to an earlier row, the target included."""
+    first = equal_rows(np.column_stack([text_grid(examples), _target_codes(examples)]))
+    return np.flatnonzero(first != np.arange(len(first)))
+
+
+def find_contradictions(examples: Examples) -> Ids:
+    """Two rows, ``(n_pairs, 2)``, for each group of texts that occurs with different targets: its first, and the
+    first of another target. In a symmetric kind swapped texts are the same group.
+    """
+    grid = text_grid(examples)
+    if find_kind(examples.kind).is_symmetric:
+        grid = np.sort(grid, axis=1)
+    group, codes = equal_rows(grid), _target_codes(examples)
+    others = np.flatnonzero(codes != codes[group])
+    _, firsts = np.unique(group[others], return_index=True)
+    second = np.sort(others[firsts])
+    return np.column_stack([group[second], second])
+
+
+def _target_codes(examples: Examples) -> Ids:
+    if examples.targets is None:
+        return np.zeros(len(examples), dtype=np.int64)
+    return np.unique(examples.targets, return_inverse=True)[1].astype(np.int64).reshape(-1)
+
+
+N_BINS = 10
+
+
+def check_examples(
+    survey: Survey, *, against: Sequence[OtherTexts] = (), lengths: Ids | None = None, limit: int = 0
+) -> DataReport:
+    """Describe what was read from a file.
+
+    Args:
+        against: the texts of evaluation files, which should not be trained on.
+        lengths: tokens of each of the different texts, ``(n_texts,)``.
+        limit: the most tokens that the model reads of a text.
+    """
+    examples, found = survey.examples, survey.found
+    grid = text_grid(examples)
+    n_bad = sum(fault.count for fault in survey.faults)
+    contradictory = find_contradictions(examples)
+    is_empty = np.array([not text or text.isspace() for text in examples.texts], dtype=bool)
+    return DataReport(
+        file=found.file,
+        kind=examples.kind,
+        columns=found.columns,
+        unit=found.unit,
+        n_rows=len(examples) + found.n_ignored + n_bad,
+        n_good=len(examples),
+        n_ignored=found.n_ignored,
+        n_texts=len(examples.texts),
+        faults=survey.faults,
+        refusal=survey.refusal,
+        labels=_label_counts(examples),
+        scores=_scores(survey),
+        duplicates=_finding(find_duplicates(examples), found.numbers),
+        equal_texts=_finding(_rows_with_equal(grid), found.numbers),
+        empty_texts=_finding(np.flatnonzero(is_empty[grid].any(axis=1)), found.numbers),
+        n_contradictions=len(contradictory),
+        contradictions=tuple(_contradiction(survey, pair, places=grid[pair[0]]) for pair in contradictory[:N_SHOWN]),
+        overlaps=_overlaps(examples, grid, against=against),
+        tokens=None if lengths is None or not len(lengths) else _token_lengths(lengths, limit),
+    )
+
+
+def _finding(rows: Ids, numbers: Ids) -> Finding:
+    return Finding(len(rows), tuple(numbers[rows[:N_SHOWN]].tolist()))
+
+
+def _rows_with_equal(grid: Ids) -> Ids:
+    """The rows of ``(n, texts in a row)`` of which two texts are the same."""
+    return np.flatnonzero((np.diff(np.sort(grid, axis=1), axis=1) == 0).any(axis=1))
+
+
+def _label_counts(examples: Examples) -> dict[str, int]:
+    values = find_kind(examples.kind).values
+    if examples.targets is None or values == "numbers":
+        return {}
+    names = ("0", "1") if values == "marks" else examples.labels
+    counts = np.bincount(examples.targets.astype(np.int64), minlength=len(names))
+    return dict(zip(names, counts.tolist(), strict=True))
+
+
+def _scores(survey: Survey) -> Scores | None:
+    targets = survey.examples.targets
+    if find_kind(survey.source.kind).values != "numbers" or targets is None or not len(targets):
+        return None
+    low, high = survey.source.score_range
+    values = low + targets.astype(np.float64) * (high - low)
+    counts, _ = np.histogram(targets, bins=N_BINS, range=(0, 1))
+    least, mean, highest = (round(float(value), 4) for value in (values.min(), values.mean(), values.max()))
+    return Scores(low, high, least, mean, highest, tuple(counts.tolist()))
+
+
+def _contradiction(survey: Survey, pair: Ids, *, places: Ids) -> Contradiction:
+    first, second = pair.tolist()
+    return Contradiction(
+        texts=tuple(survey.examples.texts[place] for place in places.tolist()),
+        rows=(int(survey.found.numbers[first]), int(survey.found.numbers[second])),
+        targets=(_target(survey, first), _target(survey, second)),
+    )
+
+
+def _target(survey: Survey, row: int) -> str:
+    """The target of a row as the file may have it."""
+    assert survey.examples.targets is not None  # only rows with targets contradict each other
+    target = survey.examples.targets[row]
+    if survey.examples.labels:
+        return survey.examples.labels[int(target)]
+    low, high = survey.source.score_range
+    return f"{low + float(target) * (high - low):.4g}"
+
+
+def _overlaps(examples: Examples, grid: Ids, *, against: Sequence[OtherTexts]) -> tuple[Overlap, ...]:
+    keys = [text_key(text) for text in examples.texts] if against else []
+    return tuple(_overlap(examples, grid, keys=keys, other=other) for other in against)
+
+
+def _overlap(examples: Examples, grid: Ids, *, keys: Sequence[str], other: OtherTexts) -> Overlap:
+    is_shared = np.array([key in other.keys for key in keys], dtype=bool)
+    shared: list[int] = np.flatnonzero(is_shared).tolist()
+    return Overlap(
+        file=other.name,
+        n_texts=len(other.keys),
+        n_shared=len({keys[place] for place in shared}),
+        n_rows=int(is_shared[grid].any(axis=1).sum()),
+        shown=tuple(examples.texts[place] for place in shared[:N_SHOWN]),
+    )
+
+
+def _token_lengths(lengths: Ids, limit: int) -> TokenLengths:
+    return TokenLengths(
+        limit=limit,
+        mean=round(float(lengths.mean()), 2),
+        percentile_95=int(np.percentile(lengths, 95, method="higher")),
+        longest=int(lengths.max()),
+        n_cut=int((lengths > limit).sum()),
+    )

@@ -1,0 +1,256 @@
+"""Training examples in memory: each different text once, and arrays of which text plays which role."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from twinvec.data.read import open_table
+from twinvec.data.roles import DataSource, Kind, TargetValues, find_columns, find_kind
+from twinvec.data.table import Row, Table
+from twinvec.data.values import TARGETS, one_text, range_hint, texts_of
+from twinvec.errors import InputError, RowError
+from twinvec.types import Array, Ids
+
+__all__ = [
+    "Example",
+    "Examples",
+    "Gathered",
+    "Target",
+    "check_whole",
+    "gather_examples",
+    "read_examples",
+    "row_parser",
+    "sorted_labels",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """``n`` examples of one kind.
+
+    ``texts`` holds every different text once, in the order of first appearance. ``places`` gives for each role of a
+    text its row in ``texts``: ``(n,)`` int64, or ``(n, n_negatives)`` for the role negative of ranked examples.
+    ``targets`` is ``(n,)``: numbers of classes (int64, names in ``labels``), scores from 0 to 1 or marks 0 and 1
+    (both float32), or None.
+    """
+
+    name: str
+    kind: str
+    texts: list[str]
+    places: dict[str, Ids]
+    targets: Array | None = None
+    labels: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(next(iter(self.places.values())))
+
+    def digest(self) -> str:
+        """SHA-256 over all that training sees: equal for equal examples, on any machine, whatever the file's name.
+
+        >>> one = Examples("a.txt", "texts", ["Hi."], {"text": np.array([0])})
+        >>> one.digest() == Examples("b.csv", "texts", ["Hi."], {"text": np.array([0])}).digest()
+        True
+        """
+        state = hashlib.sha256(json.dumps([self.kind, self.labels, len(self.texts)]).encode())
+        for text in self.texts:
+            data = text.encode()
+            state.update(len(data).to_bytes(8, "little") + data)  # the length keeps "ab", "c" apart from "a", "bc"
+        arrays = {f"place {role}": array for role, array in sorted(self.places.items())}
+        if self.targets is not None:
+            arrays["targets"] = self.targets
+        for role, values in arrays.items():
+            fixed = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+            state.update(json.dumps([role, fixed.dtype.str, fixed.shape]).encode() + fixed.tobytes())
+        return state.hexdigest()
+
+
+Target: TypeAlias = str | float | None  # the name of a class; a score or a mark; or there is none
+
+
+class Example(NamedTuple):
+    """The texts of one row, roles in the order of the kind, and its target as the file has it."""
+
+    texts: list[str]
+    target: Target
+
+
+def row_parser(source: DataSource, columns: Mapping[str, tuple[str, ...]]) -> Callable[[Row], Example | None]:
+    """A function from a row to its example; None for a row that is to be ignored.
+
+    >>> parse = row_parser(DataSource("a.csv", "texts"), {"text": ("text",)})
+    >>> parse(Row("a.csv, line 2", {"text": "A cat."}, 2))
+    Example(texts=['A cat.'], target=None)
+    """
+    kind = find_kind(source.kind)
+    single = [columns[role][0] for role in kind.texts]
+    several = columns.get(kind.many, ()) if kind.many else ()
+    target_column = columns[kind.target][0] if kind.target else ""
+    target_of = TARGETS[kind.values] if kind.values else None
+
+    def parse(row: Row) -> Example | None:
+        target: Target = None
+        if target_of is not None:
+            target = target_of(row.values[target_column], source, where=row.where)
+            if target is None:
+                return None
+        texts = [one_text(row.values[column], column, where=row.where) for column in single]
+        for column in several:
+            texts += texts_of(row.values[column], column, where=row.where)
+        return Example(texts, target)
+
+    return parse
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What the good rows of a file hold. ``numbers`` is ``(n,)``: the ``unit``, line or row, of each example in it."""
+
+    file: str
+    examples: Examples
+    columns: dict[str, tuple[str, ...]]
+    unit: str
+    numbers: Ids
+    n_ignored: int
+
+
+def gather_examples(source: DataSource, table: Table, *, on_bad: Callable[[RowError], None]) -> Gathered:
+    """The examples in an open table. ``on_bad`` gets the error of every row that cannot be used, and may raise it."""
+    empty = InputError(f"{table.name} holds no rows.", hint="Give it at least one row.")
+    if not table.columns:
+        raise empty
+    columns = find_columns(source, table)
+    parse, builder = row_parser(source, columns), _Builder(find_kind(source.kind))
+    n_rows, n_ignored = 0, 0
+    for row in table.rows(list(chain.from_iterable(columns.values()))):
+        n_rows += 1
+        try:
+            if isinstance(row, RowError):
+                raise row
+            example = parse(row)
+            if example is None:
+                n_ignored += 1
+            else:
+                builder.add(example, row.number, where=row.where)
+        except RowError as error:
+            on_bad(error)
+    if not n_rows:
+        raise empty
+    numbers = np.array(builder.numbers, dtype=np.int64)
+    return Gathered(table.name, builder.examples(source), columns, table.unit, numbers, n_ignored)
+
+
+class _Builder:
+    """Grows as rows are read: each different text is held once, and 8 bytes for each place where it stands."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.index: dict[str, int] = {}
+        self.places = array("q")
+        self.targets: list[Target] = []
+        self.numbers = array("q")
+        self.width: int | None = None  # texts in a row, as in the first
+
+    def add(self, example: Example, number: int, *, where: str) -> None:
+        """Take in one example, which must have as many texts as the first."""
+        if len(example.texts) != self.width:
+            if self.width is not None:
+                raise self._other_count(len(example.texts), where)
+            self.width = len(example.texts)
+        index = self.index
+        self.places.extend([index.setdefault(text, len(index)) for text in example.texts])
+        self.targets.append(example.target)
+        self.numbers.append(number)
+
+    def _other_count(self, width: int, where: str) -> RowError:
+        first, here = (count - len(self.kind.texts) for count in (self.width or 0, width))
+        return RowError(
+            f"{where}: the row has {here} negatives, the first row {first}.",
+            fault="other number of negatives than in the first row",
+            hint="Give every row the same number; repeat one, or leave the rest out.",
+        )
+
+    def examples(self, source: DataSource) -> Examples:
+        """All that was taken in."""
+        single = self.kind.texts
+        grid = np.array(self.places, dtype=np.int64).reshape(-1, self.width or len(single))
+        places = {role: grid[:, column].copy() for column, role in enumerate(single)}
+        if self.kind.many and grid.shape[1] > len(single):
+            places[self.kind.many] = grid[:, len(single) :].copy()
+        targets, labels = TARGET_ARRAYS[self.kind.values](self.targets, source)
+        return Examples(Path(source.file).name, self.kind.name, list(self.index), places, targets, labels)
+
+
+def _classes(targets: Sequence[Target], source: DataSource) -> tuple[Array, tuple[str, ...]]:
+    labels = sorted_labels({str(label) for label in targets}) if source.labels is None else source.labels
+    numbers = {label: number for number, label in enumerate(labels)}
+    return np.array([numbers[str(label)] for label in targets], dtype=np.int64), labels
+
+
+def _scores(targets: Sequence[Target], source: DataSource) -> tuple[Array, tuple[str, ...]]:
+    low, high = source.score_range
+    return ((np.array(targets, dtype=np.float64) - low) / (high - low)).astype(np.float32), ()
+
+
+TARGET_ARRAYS: dict[TargetValues | None, Callable[..., tuple[Array | None, tuple[str, ...]]]] = {
+    "names": _classes,
+    "numbers": _scores,
+    "marks": lambda targets, source: (np.array(targets, dtype=np.float32), ()),
+    None: lambda targets, source: (None, ()),
+}
+
+
+def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Labels in the order of their class numbers: by name, or by value if all are whole numbers.
+
+    >>> sorted_labels({"10", "9", "-1"}), sorted_labels({"neutral", "entailment"})
+    (('-1', '9', '10'), ('entailment', 'neutral'))
+    """
+    names = sorted(labels)
+    are_numbers = all(name.removeprefix("-").isdecimal() for name in names)
+    return tuple(sorted(names, key=int) if are_numbers else names)
+
+
+LEAST_ROWS = 20  # for a judgement about the range of the scores
+LOW_PART = 0.2
+ROUNDING = 1e-6  # of float32
+
+
+def read_examples(source: DataSource) -> Examples:
+    """All examples of a file. The first row that cannot be used is an error that names its place."""
+    found = gather_examples(source, open_table(source.file, format=source.format), on_bad=_refuse)
+    check_whole(found, source)
+    return found.examples
+
+
+def _refuse(error: RowError) -> NoReturn:
+    raise error
+
+
+def check_whole(found: Gathered, source: DataSource) -> None:
+    """Refuse a file whose rows are all ignored, or all at the bottom of the range of the scores."""
+    if not len(found.examples):
+        raise InputError(
+            f"All {found.n_ignored:,} rows of {found.file} have an ignored label: {', '.join(source.ignore_labels)}.",
+            hint="Take labels out of ignore_labels (--ignore-label), or give another file.",
+        )
+    scores = found.examples.targets
+    if find_kind(source.kind).values != "numbers" or scores is None or len(scores) < LEAST_ROWS:
+        return
+    low, high = source.score_range
+    # Six digits, so that what float32 adds to a score of 5 does not make it more than 5.
+    least, highest = (float(f"{low + float(end) * (high - low):.6g}") for end in (scores.min(), scores.max()))
+    if float(scores.max()) <= LOW_PART + ROUNDING:
+        raise InputError(
+            f"The highest of the {len(scores):,} scores of {found.file} is {highest:g}, far below the top of their "
+            f"range, {low:g} to {high:g}: the range is probably wrong.",
+            hint=range_hint(least, highest),
+        )

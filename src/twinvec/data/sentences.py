@@ -1,0 +1,169 @@
+"""Sentences: the docstrings of Python's standard library as sample text, and a splitter for running text."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import re
+import sysconfig
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+__all__ = [
+    "are_near_duplicates",
+    "gather_sentences",
+    "python_files",
+    "shared_words",
+    "split_running_text",
+    "split_sentences",
+    "words",
+]
+
+SKIPPED_FOLDERS = frozenset({"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"})
+MIN_WORDS, MAX_WORDS = 3, 60
+MIN_PLAIN = 0.75  # share of words that are only letters: below it, a sentence is code, a path or a formula
+
+SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)\s+(?=[A-Z])")
+NEW_ITEM = re.compile(r"(?:^|\n)\s*(?:[-*+o]|\d+[.)])\s+")
+NO_PROSE = re.compile(r"^\s*(?:>>>|\.\.\. |\.\. |[-=~^+|#*]{3})|\S {3,}\S|\t", re.MULTILINE)
+PLAIN_WORD = re.compile(r"[(\"'`]?[A-Za-z]+(?:['-][A-Za-z]+)*['\"`)]?[.,:;!?]?")
+
+
+def gather_sentences(n: int, root: Path | None = None) -> list[str]:
+    """The first ``n`` different sentences in the docstrings below ``root``; fewer if there are fewer."""
+    folder = Path(sysconfig.get_path("stdlib")) if root is None else root
+    found = (
+        sentence
+        for file in python_files(folder)
+        for docstring in docstrings(file)
+        for sentence in split_sentences(docstring)
+    )
+    with garbage_left():
+        return list(islice(different(found), n))
+
+
+def python_files(root: Path) -> list[Path]:
+    """The modules below ``root``, nearest first, without tests and installed packages."""
+    found: list[Path] = []
+    for folder, subfolders, names in os.walk(root):
+        subfolders[:] = [name for name in subfolders if name not in SKIPPED_FOLDERS]
+        found += [Path(folder, name) for name in names if name.endswith(".py")]
+    return sorted(found, key=lambda path: (len(path.parts), path.as_posix()))
+
+
+def docstrings(file: Path) -> Iterator[str]:
+    """The docstrings of a module, its classes and functions, in order; none if it is not Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # bad escapes in the file's strings
+            tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from filter(None, [ast.get_docstring(node)])
+        body = getattr(node, "body", None)  # statements only: walking every expression takes twice as long
+        todo.extend(reversed(body) if isinstance(body, list) else ())
+
+
+def split_sentences(docstring: str) -> list[str]:
+    """The sentences of a docstring, white space folded; no examples, tables, code or headings.
+
+    >>> split_sentences("Open a file.  It must\\n exist already.\\n\\n>>> open('a')")
+    ['Open a file.', 'It must exist already.']
+    """
+    blocks = [item for block in re.split(r"\n\s*\n", docstring) for item in NEW_ITEM.split(block)]
+    prose = (" ".join(block.split()) for block in blocks if not NO_PROSE.search(block))
+    return [sentence for block in prose for sentence in SENTENCE_END.split(block) if is_sentence(sentence)]
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text reads like a sentence: a capital, a full stop, and mostly plain words.
+
+    >>> is_sentence("Return the sum of both numbers."), is_sentence("X = a[0] + b->c.")
+    (True, False)
+    """
+    parts = text.split()
+    if not (MIN_WORDS <= len(parts) <= MAX_WORDS and text[0].isupper() and text[-1] in ".!?"):
+        return False
+    return sum(PLAIN_WORD.fullmatch(part) is not None for part in parts) >= MIN_PLAIN * len(parts)
+
+
+@contextmanager
+def garbage_left() -> Iterator[None]:
+    """No search for circular garbage meanwhile: syntax trees are very many objects and have no circles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case, letters and digits only.
+
+    >>> words("It's (not) a B-tree.")
+    ('it', 's', 'not', 'a', 'b', 'tree')
+    """
+    return tuple(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def different(texts: Iterable[str]) -> Iterator[str]:
+    """Texts whose words were not seen before."""
+    seen: set[tuple[str, ...]] = set()
+    for text in texts:
+        key = words(text)
+        if key not in seen:
+            seen.add(key)
+            yield text
+
+
+def are_near_duplicates(left: str, right: str) -> bool:
+    """Whether both have the same words in any order, but for one that is added, dropped or changed.
+
+    >>> are_near_duplicates("Return the name.", "Return a name!"), are_near_duplicates("Go up.", "Come down.")
+    (True, False)
+    """
+    a, b = Counter(words(left)), Counter(words(right))
+    return max((a - b).total(), (b - a).total()) <= 1
+
+
+def shared_words(left: str, right: str) -> float:
+    """The share of common words among all words of both.
+
+    >>> shared_words("Open the file.", "Close the file!")
+    0.5
+    """
+    a, b = set(words(left)), set(words(right))
+    return len(a & b) / max(len(a | b), 1)
+
+
+ENDS = re.compile(r"""[.!?\u2026]+["'\u201d\u2019)\]]*(?=\s+["'\u201c\u2018(\[]?[^\W_a-z])|[\u3002\uff01\uff1f]""")
+ABBREVIATION = re.compile(
+    r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|cf|ca|No|Nos|vol|pp|p|Fig|Figs|Eq|al|approx|Inc|Ltd|Co|Gen|Col|Capt|Lt)"
+    r"|\b[A-Z]|\b[a-z]\.[a-z])\.$"
+)
+
+
+def split_running_text(text: str) -> list[str]:
+    """The sentences of a paragraph, white space folded.
+
+    >>> split_sentences("Dr. A. Smith came at 5.30 p.m. on Monday. He left! Why?")
+    ['Dr. A. Smith came at 5.30 p.m. on Monday.', 'He left!', 'Why?']
+    """
+    folded = " ".join(text.split())
+    sentences, start = [], 0
+    for match in ENDS.finditer(folded):
+        if not ABBREVIATION.search(folded, start, match.end()):
+            sentences.append(folded[start : match.end()].strip())
+            start = match.end()
+    return [sentence for sentence in [*sentences, folded[start:].strip()] if sentence]

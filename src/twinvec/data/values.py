@@ -1,0 +1,157 @@
+"""One value of a file, checked: a text, several texts, a label, a score, a mark. Errors name the place."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import lru_cache
+from shlex import quote
+
+from twinvec.data.roles import DataSource, TargetValues
+from twinvec.data.table import text_of
+from twinvec.errors import InputError, RowError
+from twinvec.model.tokenizer import check_text
+
+__all__ = ["TARGETS", "label_of", "mark_of", "one_text", "range_hint", "score_of", "texts_of"]
+
+MARKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
+USUAL_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # to suggest one
+
+
+def one_text(value: object, column: str, *, where: str) -> str:
+    """A text that can be tokenized.
+
+    >>> one_text("A cat.", "text", where="a.csv, line 2")
+    'A cat.'
+    """
+    text = text_of(value, column, where=where)
+    if text.isascii():  # known without a look at the characters; only others can be lone surrogates
+        return text
+    try:
+        return check_text(text, f"{where}: {column!r}")
+    except InputError as error:
+        raise RowError(error.problem, fault="no text", hint=error.hint) from error
+
+
+def texts_of(value: object, column: str, *, where: str) -> list[str]:
+    """The text, or the list of texts, in one column.
+
+    >>> texts_of(["A dog.", "A cow."], "negative", where="a.jsonl, line 2")
+    ['A dog.', 'A cow.']
+    """
+    values = value if isinstance(value, list) else [value]
+    return [one_text(each, column, where=where) for each in values]
+
+
+def label_of(value: object, source: DataSource, *, where: str) -> str | None:
+    """The name of a class; None if it is one to be ignored. Whole numbers are names too.
+
+    >>> label_of(2.0, DataSource("a.jsonl", "labelled_pairs"), where="a.jsonl, line 2")
+    '2'
+    """
+    label = _name(value, where)
+    if label in source.ignore_labels:
+        return None
+    if not label:
+        raise RowError(f"{where}: the label is empty.", fault="empty label", hint="Write a label, or remove the row.")
+    if source.labels is not None and label not in source.labels:
+        raise RowError(
+            f"{where}: unknown label {label!r}.{_nearest(label, source.labels)}",
+            fault="unknown label",
+            hint=f"Known labels: {', '.join(source.labels)}. Leave rows with others out with ignore_labels "
+            f"(--ignore-label {quote(label)}), or add to the labels.",
+        )
+    return sys.intern(label)
+
+
+def score_of(value: object, source: DataSource, *, where: str) -> float:
+    """A number within the range of the scores.
+
+    >>> score_of("4.5", DataSource("a.csv", "scored_pairs", score_range=(0, 5)), where="a.csv, line 2")
+    4.5
+    """
+    try:
+        score = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        score = math.nan
+    if math.isnan(score):
+        raise RowError(
+            f"{where}: the score is {_shown(value)}, not a number.",
+            fault="score is no number",
+            hint="Write a number, or remove the row.",
+        )
+    low, high = source.score_range
+    if not low <= score <= high:
+        raise RowError(
+            f"{where}: the score {score:g} is not within {low:g} to {high:g}.",
+            fault="score out of range",
+            hint=range_hint(score),
+        )
+    return score
+
+
+def range_hint(*scores: float) -> str:
+    """How to say the range of the scores, with one that holds these.
+
+    >>> range_hint(4.2)[:48]
+    'Say the range of the scores: --score-range 0 5 ('
+    """
+    fitting = (ends for ends in USUAL_RANGES if ends[0] <= min(scores) and max(scores) <= ends[1])
+    low, high = next(fitting, ("LOW", "HIGH"))
+    return (
+        f"Say the range of the scores: --score-range {low} {high} (dev files: --dev-score-range), "
+        f"or score_range = [{low}, {high}] in a recipe."
+    )
+
+
+def mark_of(value: object, source: DataSource, *, where: str) -> float | None:
+    """0 or 1; None if the row is to be ignored.
+
+    >>> mark_of("true", DataSource("a.csv", "marked_pairs"), where="a.csv, line 2")
+    1.0
+    """
+    label = _name(value, where)
+    if label in source.ignore_labels:
+        return None
+    mark = MARKS.get(label.lower())
+    if mark is None:
+        raise RowError(
+            f"{where}: the label is {_shown(value)}, not 0 or 1.",
+            fault="label is not 0 or 1",
+            hint="For named labels use the kind labelled_pairs, and map its roles premise and hypothesis; leave rows "
+            f"with other labels out with ignore_labels (--ignore-label {quote(label)}).",
+        )
+    return mark
+
+
+def _name(value: object, where: str) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return str(int(value))
+    raise RowError(
+        f"{where}: the label is {_shown(value)}.",
+        fault="label is no name",
+        hint="Write a string or a whole number, or remove the row.",
+    )
+
+
+def _shown(value: object) -> str:
+    return "null" if value is None else f"{value!r:.40}"
+
+
+@lru_cache(maxsize=1024)  # the same wrong label stands in many rows
+def _nearest(label: str, known: tuple[str, ...]) -> str:
+    close = get_close_matches(label, known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+TARGETS: dict[TargetValues, Callable[..., str | float | None]] = {
+    "names": label_of,
+    "numbers": score_of,
+    "marks": mark_of,
+}

@@ -1,0 +1,243 @@
+"""What a model folder holds, said in words, without running it and without reading more than file headers."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from twinvec.engine.config import is_supported, read_backbone
+from twinvec.engine.readout import readout_width
+from twinvec.engine.static import TABLE_NAMES
+from twinvec.engine.weights import SCALE, weight_files
+from twinvec.files import read_any_json, read_json
+from twinvec.json_checks import JsonObject
+from twinvec.model.folder import (
+    WK,
+    Dense,
+    LayerNorm,
+    ModelFolder,
+    Normalize,
+    Pooling,
+    StaticEmbedding,
+    read_model_folder,
+)
+from twinvec.model.hub import find_model
+
+__all__ = ["Inspection", "inspect_model"]
+
+Tensors = dict[str, dict[str, Any]]  # the header of a safetensors file: dtype and shape by name
+STORED = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8"}
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A model, described."""
+
+    path: str
+    architecture: str
+    runs_without_torch: bool
+    is_static: bool
+    n_layers: int | None
+    states_width: int | None
+    width: int | None
+    modules: tuple[str, ...]
+    is_normalized: bool
+    similarity: str
+    max_tokens: int | None
+    lower_case: bool
+    prompts: dict[str, str] = field(default_factory=dict)
+    default_prompt: str | None = None
+    truncate_dim: int | None = None
+    n_parameters: int | None = None
+    size_bytes: int = 0
+    weights: str = ""
+    stored: str | None = None
+    trained: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return asdict(self)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Label and value of each line to show."""
+        engine = "torch + transformers (extra 'train')"
+        if self.runs_without_torch:
+            engine = "looking tokens up (no torch)" if self.is_static else "built-in graph (no torch)"
+        limit = "no limit" if self.is_static and self.max_tokens is None else f"{_or_unknown(self.max_tokens)} tokens"
+        count = f"{self.n_parameters:,} parameters, " if self.n_parameters else ""
+        rows = [
+            ("folder", self.path),
+            ("architecture", self.architecture),
+            ("runs by", engine),
+            ("layers", _or_unknown(self.n_layers)),
+            ("states", f"{_or_unknown(self.states_width)} wide"),
+            ("readout", " -> ".join(self.modules)),
+            ("vectors", f"{_or_unknown(self.width)} wide" + (", of length 1" if self.is_normalized else "")),
+            ("similarity", self.similarity),
+            ("longest text", limit),
+            ("prompts", _prompts(self.prompts, self.default_prompt)),
+            ("size", f"{count}{self.size_bytes / 1e6:.1f} MB in {self.weights or 'no weights'}"),
+            ("stored as", self.stored or "unknown"),
+            ("trained", self.trained or "not stated"),
+        ]
+        if self.lower_case:
+            rows.insert(9, ("case", "texts are lower-cased first"))
+        if self.truncate_dim:
+            rows.insert(7, ("truncated to", str(self.truncate_dim)))
+        return rows
+
+
+def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = False) -> Inspection:
+    """Describe a model by its folder or name."""
+    folder = read_model_folder(find_model(name_or_folder, offline=offline))
+    files = weight_files(folder.backbone)
+    tensors = _tensors(files)
+    core = _table(folder, tensors) if folder.is_static else _backbone(folder)
+    width = readout_width(folder.modules, core.width) if core.width else None
+    return Inspection(
+        path=str(folder.path),
+        architecture=core.architecture,
+        runs_without_torch=core.runs_without_torch,
+        is_static=folder.is_static,
+        n_layers=core.n_layers,
+        states_width=core.width,
+        width=folder.truncate_dim or width,
+        modules=tuple(_describe(module) for module in folder.modules),
+        is_normalized=isinstance(folder.modules[-1], Normalize) and not folder.truncate_dim,
+        similarity=folder.similarity,
+        max_tokens=core.max_tokens,
+        lower_case=folder.lower_case,
+        prompts=folder.prompts,
+        default_prompt=folder.default_prompt,
+        truncate_dim=folder.truncate_dim,
+        n_parameters=_count_parameters(tensors),
+        size_bytes=sum(file.stat().st_size for file in files if file.is_file()),
+        weights=", ".join(file.name for file in files),
+        stored=_stored(tensors),
+        trained=_trained(folder),
+        warnings=tuple(_warnings(folder, files)),
+    )
+
+
+class Core(NamedTuple):
+    """What gives the tokens their vectors."""
+
+    architecture: str
+    runs_without_torch: bool
+    n_layers: int | None
+    width: int | None
+    max_tokens: int | None
+
+
+def _backbone(folder: ModelFolder) -> Core:
+    config = JsonObject(folder.config, folder.backbone / "config.json")
+    if not is_supported(folder.config):
+        layers, width = config.integer("num_hidden_layers", None), config.integer("hidden_size", None)
+        return Core(_architecture(config), False, layers, width, folder.max_tokens)
+    found = read_backbone(folder.config)
+    limits = [limit for limit in (folder.max_tokens, found.n_positions) if limit]
+    return Core(_architecture(config), True, found.n_layers, found.width, min(limits, default=None))
+
+
+def _table(folder: ModelFolder, tensors: Tensors) -> Core:
+    shapes = {name: tensor["shape"] for name, tensor in tensors.items()}
+    rows, width = next((shapes[name] for name in TABLE_NAMES if len(shapes.get(name, ())) == 2), (None, None))
+    source = folder.backbone / "tokenizer.json"
+    truncation = JsonObject(read_json(source), source).inner("truncation")
+    name = "static" if rows is None else f"static ({rows:,} token vectors)"
+    return Core(name, True, 0, width, truncation.integer("max_length", None))
+
+
+def _or_unknown(value: int | None) -> str:
+    return "unknown" if value is None else str(value)
+
+
+def _prompts(prompts: dict[str, str], default: str | None) -> str:
+    shown = ", ".join(f"{name}: {text!r}" for name, text in prompts.items()) or "none"
+    return f"{shown} (default: {default})" if default else shown
+
+
+def _architecture(config: JsonObject) -> str:
+    kind = config.text("model_type", None) or "unknown"
+    names = ", ".join(str(name) for name in config.items("architectures") or [])
+    return f"{kind} ({names})" if names else str(kind)
+
+
+def _describe(module: object) -> str:
+    match module:
+        case Pooling(modes, include_prompt):
+            return "+".join(modes) + " pooling" + ("" if include_prompt else " without the prompt")
+        case WK(settings, include_prompt):
+            start = "a third" if settings.layer_start is None else f"layer {settings.layer_start}"
+            how = f"{settings.mode}, from {start} on, window {settings.window}, omega {settings.omega:g}"
+            return f"SBERT-WK ({how})" + ("" if include_prompt else " without the prompt")
+        case Dense(_, n_in, n_out, _, activation):
+            return f"Dense {n_in} to {n_out} ({activation})"
+        case LayerNorm(_, width):
+            return f"LayerNorm {width}"
+        case StaticEmbedding():
+            return "mean of the token vectors"
+        case _:
+            return type(module).__name__
+
+
+def _tensors(files: list[Path]) -> Tensors:
+    """What the headers of the files say; nothing, if any of them cannot be read so."""
+    if not all(file.suffix == ".safetensors" and file.is_file() for file in files):
+        return {}
+    found: Tensors = {}
+    for file in files:
+        with file.open("rb") as handle:
+            try:
+                header = json.loads(handle.read(struct.unpack("<Q", handle.read(8))[0]))
+            except (struct.error, ValueError, MemoryError, OverflowError):
+                return {}
+        found |= {name: tensor for name, tensor in header.items() if name != "__metadata__"}
+    return found
+
+
+def _count_parameters(tensors: Tensors) -> int | None:
+    """How many there are; the scales of int8 weights are none."""
+    scales = {name + SCALE for name, tensor in tensors.items() if tensor["dtype"] == "I8"}
+    return sum(prod(tensor["shape"]) for name, tensor in tensors.items() if name not in scales) or None
+
+
+def _stored(tensors: Tensors) -> str | None:
+    """The type of most values."""
+    counts: Counter[str] = Counter()
+    for tensor in tensors.values():
+        counts[tensor["dtype"]] += prod(tensor["shape"])
+    return next((STORED.get(dtype, dtype) for dtype, _ in counts.most_common(1)), None)
+
+
+def _trained(folder: ModelFolder) -> str:
+    """What the folder itself says of its making."""
+    versions = read_json(folder.path / "config_sentence_transformers.json").get("__version__") or {}
+    made = ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
+    base = folder.config.get("_name_or_path")
+    parts = [f"from {base}" if base else "", f"saved with {made}" if made else ""]
+    sets = read_any_json(folder.path / "data_config.json")
+    if isinstance(sets, list):
+        parts.append(f"on {len(sets)} data sets (data_config.json)")
+    return ", ".join(part for part in parts if part)
+
+
+def _warnings(folder: ModelFolder, files: list[Path]) -> list[str]:
+    found = []
+    if not folder.is_sentence_model:
+        found.append("No sentence model: there is no modules.json. Mean pooling would be used; expect poor vectors.")
+    if not files:
+        found.append("There are no weights in this folder.")
+    dense = [module.folder for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
+    if any(file.suffix == ".bin" for file in [*files, *(file for place in dense for file in weight_files(place))]):
+        found.append("The weights are a pickle, which can run code; they load only with trust_pickle=True.")
+    if not (folder.backbone / "tokenizer.json").is_file() and not (folder.backbone / "vocab.txt").is_file():
+        found.append("There is no tokenizer.json.")
+    return found

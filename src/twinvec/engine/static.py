@@ -1,0 +1,212 @@
+"""Static models: a table of token vectors whose mean is a text's vector; reading and writing them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer as FastTokenizer
+
+from twinvec.engine.weights import Weights, check_array, check_unchanged, mapped_files, pack_int8, read_weights
+from twinvec.errors import InputError, UnknownNameError, WeightsError
+from twinvec.files import saved_folder
+from twinvec.model.folder import ModelFolder, Module, Normalize, StaticEmbedding
+from twinvec.model.save import copy_card, write_modules
+from twinvec.ownership import MODEL
+from twinvec.types import Array, Ids, StoredPrecision, TokenBatch, Vectors
+from twinvec.vectors import unit_rows
+
+__all__ = [
+    "TABLE_NAMES",
+    "TableRuntime",
+    "fill_static",
+    "mean_rows",
+    "read_table",
+    "save_static",
+    "write_static",
+]
+
+TABLE, MODEL2VEC_TABLE = TABLE_NAMES = "embedding.weight", "embeddings"
+
+TEXTS_AT_ONCE = 256  # their sums and one row of each stay in a core's cache
+LONG_TEXT = 128  # tokens; such a text is worth calls of its own
+ROWS_AT_ONCE = 1024  # of a long text
+
+
+@dataclass(eq=False)
+class TableRuntime:
+    """Looks tokens up. Every text's vector depends on its own tokens only, to the last bit."""
+
+    table: Vectors = field(repr=False)  # (n_vocabulary, width)
+    is_normalized: bool
+    name: str = "table"
+
+    def __post_init__(self) -> None:
+        self._files = mapped_files([self.table])  # none where the table was stored in another type, and so copied
+
+    def check(self) -> None:
+        """Refuse a table whose file was written into since it was mapped."""
+        check_unchanged(self._files)
+
+    def means(self, ids: NDArray[np.int32], starts: Ids, counts: Ids) -> Vectors:
+        """Vectors of texts whose ids are ``counts`` many from ``starts`` on, both ``(n,)``: ``(n, width)``."""
+        self.check()
+        vectors = mean_rows(self.table, ids, starts, counts)
+        return unit_rows(vectors) if self.is_normalized else vectors
+
+    def vectors(self, batch: TokenBatch) -> Vectors:
+        """Sentence vectors of one padded batch, ``(batch, width)``."""
+        counts = batch.pool_mask.sum(axis=1)
+        ids = batch.ids[batch.pool_mask == 1].astype(np.int32)
+        return self.means(ids, np.cumsum(counts) - counts, counts)
+
+    def layers(self, batch: TokenBatch) -> Vectors:
+        """The rows of the tokens as the only layer, ``(1, batch, tokens, width)``."""
+        self.check()
+        return self.table[batch.ids][None]
+
+
+def mean_rows(table: Vectors, ids: NDArray[np.int32], starts: Ids, counts: Ids) -> Vectors:
+    """Mean of the table's rows over each run of ``counts[i]`` ids from ``starts[i]`` on; an empty run gives zeros.
+
+    ``(n_vocabulary, width), (n_ids,), (n,), (n,) -> (n, width)``. Rows are added one after the other, so that a
+    mean does not depend on what else is asked for.
+
+    >>> table = np.array([[1.0], [3.0], [5.0]], dtype=np.float32)
+    >>> mean_rows(table, np.array([0, 1, 2], dtype=np.int32), np.array([0, 2, 3]), np.array([2, 1, 0])).tolist()
+    [[2.0], [5.0], [0.0]]
+    """
+    vectors = np.zeros((len(counts), table.shape[1]), dtype=np.float32)
+    order = np.argsort(-counts, kind="stable")
+    n_long = int((counts > LONG_TEXT).sum())
+    for text in order[:n_long].tolist():
+        vectors[text] = _sum_of_long(table, ids[starts[text] : starts[text] + counts[text]])
+    for first in range(n_long, len(order), TEXTS_AT_ONCE):
+        texts = order[first : first + TEXTS_AT_ONCE]
+        vectors[texts] = _sums(table, ids, starts[texts], counts[texts])
+    vectors /= np.maximum(counts, 1).astype(np.float32)[:, None]
+    return vectors
+
+
+def _sums(table: Vectors, ids: NDArray[np.int32], starts: Ids, counts: Ids) -> Vectors:
+    """Sums over short runs, the longest first: the first tokens of all texts, then the second ones, and so on.
+
+    Few large additions instead of one small one per text: six times as fast as ``np.add.reduceat``.
+    """
+    sums = np.zeros((len(counts), table.shape[1]), dtype=np.float32)
+    rows = np.empty_like(sums)
+    n_going_on = len(counts) - np.searchsorted(counts[::-1], np.arange(counts[0]), side="right")
+    for place, n in enumerate(n_going_on.tolist()):
+        # "clip" writes straight into rows; no id is beyond the table, which was checked when it was opened
+        table.take(ids[starts[:n] + place], axis=0, out=rows[:n], mode="clip")
+        sums[:n] += rows[:n]
+    return sums
+
+
+def _sum_of_long(table: Vectors, ids: NDArray[np.int32]) -> Vectors:
+    total = np.zeros(table.shape[1], dtype=np.float32)
+    for first in range(0, len(ids), ROWS_AT_ONCE):
+        total += table[ids[first : first + ROWS_AT_ONCE]].sum(axis=0)
+    return total
+
+
+def read_table(folder: Path, *, trust_pickle: bool = False) -> Vectors:
+    """The table of a folder, ``(n_vocabulary, width)``, float32 whatever it is stored as, and finite."""
+    weights = read_weights(folder, trust_pickle=trust_pickle)
+    if TABLE in weights:
+        table = np.asarray(weights[TABLE], dtype=np.float32)
+    elif MODEL2VEC_TABLE in weights:
+        table = _folded(weights, folder)
+    else:
+        raise WeightsError(
+            f"{folder} holds no table of token vectors ({' or '.join(TABLE_NAMES)}).", hint="Fetch the model again."
+        )
+    if table.ndim != 2 or not table.size:
+        raise WeightsError(
+            f"The table of token vectors in {folder} has the shape {table.shape}, not (tokens, width).",
+            hint="Fetch the model again.",
+        )
+    check_array(table, table.shape, f"{folder}: the table of token vectors")
+    return table
+
+
+def _folded(weights: Weights, folder: Path) -> Vectors:
+    """model2vec's table with one row per token: ``mapping`` says which row it is, ``weights`` times what."""
+    table = np.asarray(weights[MODEL2VEC_TABLE], dtype=np.float32)
+    try:
+        if "mapping" in weights:
+            table = table[np.where(weights["mapping"] < 0, len(table), weights["mapping"])]
+        if "weights" in weights:
+            table = table * np.asarray(weights["weights"], dtype=np.float32)[:, None]
+    except (IndexError, ValueError) as error:
+        raise WeightsError(
+            f"{folder}: mapping or weights do not fit the table of token vectors: {error}.",
+            hint="Fetch the model again.",
+        ) from error
+    return table
+
+
+WEIGHT_NAME = "embedding.weight"
+
+
+def write_static(
+    folder: Path,
+    tokenizer_file: Path,
+    table: Vectors,
+    *,
+    normalize: bool = True,
+    precision: StoredPrecision = "float32",
+) -> None:
+    """Write a static model of a tokenizer (``tokenizer.json``) and its table, ``(n_vocabulary, width)``.
+
+    As float32 it also loads in sentence-transformers; as int8 it takes a quarter of the room, for Twinvec only. The
+    folder must not exist yet. No text is too long for the model: a limit in the tokenizer's file is left out.
+    """
+    with saved_folder(folder, MODEL) as place:
+        fill_static(place, tokenizer_file, table, normalize=normalize, precision=precision)
+
+
+def fill_static(
+    place: Path,
+    tokenizer_file: Path,
+    table: Vectors,
+    *,
+    normalize: bool = True,
+    precision: StoredPrecision = "float32",
+) -> None:
+    """Write a static model into ``place``, an empty folder that exists."""
+    if precision not in get_args(StoredPrecision):
+        raise UnknownNameError("precision", precision, get_args(StoredPrecision))
+    fast = FastTokenizer.from_file(str(tokenizer_file))
+    fast.no_truncation()
+    fast.no_padding()
+    n_vocabulary = 1 + max(fast.get_vocab(with_added_tokens=True).values())
+    if table.ndim != 2 or len(table) < n_vocabulary or not table.shape[1]:
+        raise InputError(f"The table has the shape {table.shape}, but the tokenizer knows {n_vocabulary} tokens.")
+    if not np.isfinite(table).all():
+        raise InputError("The table holds NaN or infinite values.")
+    modules: tuple[Module, ...] = (StaticEmbedding(), Normalize()) if normalize else (StaticEmbedding(),)
+    fast.save(str(place / "tokenizer.json"))
+    _write_table(place, table, precision)
+    write_modules(ModelFolder(place, place, {}, modules), place)
+
+
+def save_static(folder: ModelFolder, table: Vectors, target: Path) -> None:
+    """Write a static model that was read from ``folder`` anew at ``target``, in float32."""
+    with saved_folder(target, MODEL) as place:
+        shutil.copyfile(folder.backbone / "tokenizer.json", place / "tokenizer.json")
+        _write_table(place, table, "float32")
+        write_modules(folder, place)
+        copy_card(folder, place)
+        folder.check_unchanged()  # what was copied must be what was loaded
+
+
+def _write_table(place: Path, table: Vectors, precision: StoredPrecision) -> None:
+    tensors: dict[str, Array] = {WEIGHT_NAME: np.ascontiguousarray(table, dtype=np.float32)}
+    stored = pack_int8(tensors) if precision == "int8" else tensors
+    save_file(stored, place / "model.safetensors", metadata={"format": "pt"})

@@ -1,0 +1,294 @@
+"""Results of an evaluation, with intervals, and their JSON file with every prediction."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import platform
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from twinvec.errors import InputError
+from twinvec.evaluation.resampling import interval
+from twinvec.evaluation.statistics import STATISTICS, Aggregation, Outcome, value_of
+from twinvec.files import new_file
+from twinvec.json_checks import Fields, parse_json
+from twinvec.types import Array
+
+__all__ = [
+    "Evaluation",
+    "Result",
+    "Subset",
+    "evaluation_as_dict",
+    "judge",
+    "now",
+    "read_evaluation",
+    "used_versions",
+    "write_evaluation",
+]
+
+PACKAGES = "twinvec", "numpy", "onnxruntime", "scikit-learn"
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """The number of one subset; None where it is undefined, for the reason in ``problem``."""
+
+    name: str
+    n: int
+    value: float | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """A judged outcome. ``value``, ``low`` and ``high`` are None where undefined, for the reason in ``problem``."""
+
+    outcome: Outcome
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    subsets: tuple[Subset, ...] = ()
+    problem: str = ""
+
+    @property
+    def task(self) -> str:
+        """Name of the task."""
+        return self.outcome.task
+
+    @property
+    def protocol(self) -> str:
+        """How the number is made, for people."""
+        return self.outcome.protocol
+
+    @property
+    def n(self) -> int:
+        """How many items it is made of."""
+        return len(self.outcome)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """All results of one subject, with what it takes to know later where they came from."""
+
+    subject: str
+    identity: str
+    date: str
+    results: tuple[Result, ...]
+    settings: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def judge(outcome: Outcome) -> Result:
+    """The number of an outcome with its interval and subsets. What is undefined is said in words, never a NaN."""
+    value, low, high, problem = None, None, None, ""
+    try:
+        value = value_of(outcome)
+        low, high = interval(outcome)
+    except InputError as error:  # of the number, or of its interval alone
+        problem = error.problem.removeprefix(f"{outcome.task}: ")
+    return Result(outcome, value, low, high, _subsets(outcome), problem)
+
+
+def _subsets(outcome: Outcome) -> tuple[Subset, ...]:
+    if outcome.groups is None:
+        return ()
+    places = np.asarray(outcome.groups)
+    return tuple(_subset_of(outcome, name, np.flatnonzero(places == i)) for i, name in enumerate(outcome.group_names))
+
+
+def _subset_of(outcome: Outcome, name: str, items: Array) -> Subset:
+    gold = None if outcome.gold is None else outcome.gold[items]
+    part = replace(
+        outcome, predicted=outcome.predicted[items], gold=gold, groups=None, group_names=(), aggregation="all"
+    )
+    try:
+        return Subset(name, len(items), value_of(part))
+    except InputError as error:
+        return Subset(name, len(items), None, error.problem.removeprefix(f"{outcome.task}: "))
+
+
+def used_versions() -> dict[str, str]:
+    """Versions of what a number can depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def now() -> str:
+    """The time, in UTC, as ISO 8601 to the second."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+FORMAT = "twinvec evaluation 1"
+DTYPES = "float32", "float64", "int8", "int16", "int32", "int64"
+MAX_ITEMS = 10**8
+TOLERANCE = 1e-6  # between the number in a file and that of its items
+
+
+def write_evaluation(evaluation: Evaluation, file: Path, *, replace: bool = False) -> None:
+    """Write a file that ``read_evaluation`` reads; it is whole or not there."""
+    content = json.dumps(evaluation_as_dict(evaluation), indent=1, ensure_ascii=False, allow_nan=False)
+    with new_file(file, replace=replace) as stream:
+        stream.write(f"{content}\n".encode())
+
+
+def evaluation_as_dict(evaluation: Evaluation) -> dict[str, Any]:
+    """What the file holds."""
+    return {
+        "format": FORMAT,
+        "subject": evaluation.subject,
+        "identity": evaluation.identity,
+        "date": evaluation.date,
+        "settings": dict(evaluation.settings),
+        "versions": dict(evaluation.versions),
+        "results": [_result_as_dict(result) for result in evaluation.results],
+    }
+
+
+def _result_as_dict(result: Result) -> dict[str, Any]:
+    outcome = result.outcome
+    arrays = {"predicted": outcome.predicted, "gold": outcome.gold, "groups": outcome.groups}
+    return {
+        "task": outcome.task,
+        "protocol": outcome.protocol,
+        "value": result.value,
+        "low": result.low,
+        "high": result.high,
+        "n": result.n,
+        "problem": result.problem,
+        "statistic": outcome.statistic,
+        "aggregation": outcome.aggregation,
+        "subsets": [{"name": s.name, "n": s.n, "value": s.value, "problem": s.problem} for s in result.subsets],
+        "group_names": list(outcome.group_names),
+        "items": {name: None if values is None else _packed(values) for name, values in arrays.items()},
+    }
+
+
+def read_evaluation(file: Path) -> Evaluation:
+    """Read a file strictly: a number that is not that of its items, or a missing or odd field, is an error."""
+    again = "Make it with: twinvec evaluate --json FILE."
+    try:
+        raw = file.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {file}.", hint=again) from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"{str(file)!r:.200} cannot be read: {reason}.", hint=again) from error
+    content = parse_json(raw, source=str(file))
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != FORMAT:
+        raise InputError(
+            f"{file} is not an evaluation of this version: its format is {found!r:.60}, not {FORMAT!r}.",
+            hint="Evaluate again with: twinvec evaluate --json FILE.",
+        )
+    fields = Fields(content, str(file))
+    return Evaluation(
+        subject=fields.get("subject", "a text"),
+        identity=fields.get("identity", "a text"),
+        date=fields.get("date", "a text"),
+        results=tuple(_result(each) for each in fields.parts("results")),
+        settings=fields.get("settings", "an object"),
+        versions=fields.get("versions", "an object"),
+    )
+
+
+def _result(fields: Fields) -> Result:
+    items = fields.part("items")
+    predicted = _unpacked(items.part("predicted"))
+    gold, groups = (
+        None if items.get(name, "an object or null") is None else _unpacked(items.part(name))
+        for name in ("gold", "groups")
+    )
+    try:
+        outcome = Outcome(
+            task=fields.get("task", "a text"),
+            protocol=fields.get("protocol", "a text"),
+            statistic=_one_of(STATISTICS, fields, "statistic"),
+            predicted=predicted,
+            gold=gold,
+            groups=groups,
+            group_names=tuple(fields.each("group_names", "a text")),
+            aggregation=_one_of(get_args(Aggregation), fields, "aggregation"),
+        )
+        value = _value(fields, outcome)
+    except InputError as error:
+        prefix = "" if error.problem.startswith(fields.source) else f"{fields.source}: "
+        raise InputError(f"{prefix}{error.problem}", hint=error.hint) from error
+    low, high = (fields.get(name, "a number or null") for name in ("low", "high"))
+    subsets = tuple(_subset(each) for each in fields.parts("subsets"))
+    return Result(outcome, value, low, high, subsets, fields.get("problem", "a text"))
+
+
+def _value(fields: Fields, outcome: Outcome) -> float | None:
+    value: float | None = fields.get("value", "a number or null")
+    n = fields.get("n", "a whole number")
+    if n != len(outcome):
+        raise InputError(f"{outcome.task}: n is {n}, but there are {len(outcome)} items.")
+    if value is not None and not math.isclose(value_of(outcome), value, abs_tol=TOLERANCE):
+        raise InputError(f"{outcome.task}: the value {value} is not that of its items, {value_of(outcome)}.")
+    return value
+
+
+def _subset(fields: Fields) -> Subset:
+    return Subset(
+        name=fields.get("name", "a text"),
+        n=fields.get("n", "a whole number"),
+        value=fields.get("value", "a number or null"),
+        problem=fields.get("problem", "a text"),
+    )
+
+
+def _one_of(known: Iterable[str], fields: Fields, name: str) -> Any:  # noqa: ANN401 - one of the known
+    value = fields.get(name, "a text")
+    if value not in known:
+        raise InputError(f"{fields.source}: {name!r} is {value!r:.60}, not one of {', '.join(known)}.")
+    return value
+
+
+def _packed(values: Array) -> dict[str, Any]:
+    """An array ``(n,)`` as text: little-endian, deflated, base64. Whole numbers take the smallest type that holds them.
+
+    >>> _packed(np.array([1, 0, 1]))["dtype"]
+    'int8'
+    """
+    if values.dtype.kind in "iub":
+        whole = values.astype(np.int64)
+        ends = [int(whole.min(initial=0)), int(whole.max(initial=0))]
+        values = whole.astype(next(np.dtype(t) for t in DTYPES[2:] if all(_holds(t, end) for end in ends)))
+    if values.dtype.name not in DTYPES:
+        raise InputError(f"Items of type {values.dtype} cannot be stored.", hint="Use numbers.")
+    data = zlib.compress(np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes(), 6)
+    return {"dtype": values.dtype.name, "n": len(values), "data": base64.b64encode(data).decode("ascii")}
+
+
+def _holds(name: str, number: int) -> bool:
+    limits = np.iinfo(name)
+    return limits.min <= number <= limits.max
+
+
+def _unpacked(fields: Fields) -> Array:
+    dtype, n = _one_of(DTYPES, fields, "dtype"), fields.get("n", "a whole number")
+    if not 0 <= n <= MAX_ITEMS:
+        raise InputError(f"{fields.source}: 'n' is {n}, not a number of items.")
+    size = n * np.dtype(dtype).itemsize
+    try:
+        packed = base64.b64decode(fields.get("data", "a text"), validate=True)
+        raw = zlib.decompressobj().decompress(packed, size + 1)  # no more than that, whatever the file would become
+    except (ValueError, zlib.error) as error:
+        raise InputError(f"{fields.source}: the data are damaged: {error}.") from error
+    if len(raw) != size:
+        raise InputError(f"{fields.source} does not have the {n} values that it should.")
+    return np.frombuffer(raw, dtype=np.dtype(dtype).newbyteorder("<")).astype(dtype)

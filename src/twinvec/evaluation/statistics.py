@@ -1,0 +1,325 @@
+"""Predictions of a task, and the statistic computed from them. Shown times 100, as papers do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.metrics import accuracy, average_precision, f1, pearson, spearman, v_measure
+from twinvec.types import Array
+
+__all__ = [
+    "STATISTICS",
+    "Aggregation",
+    "Kind",
+    "Method",
+    "Outcome",
+    "Recount",
+    "Statistic",
+    "Stratum",
+    "group_values",
+    "recount_accuracy",
+    "recount_average_precision",
+    "recount_f1",
+    "recount_mean",
+    "recount_pearson",
+    "recount_spearman",
+    "recount_v_measure",
+    "statistic_of",
+    "strata",
+    "value_of",
+]
+
+Aggregation = Literal["all", "mean", "weighted mean"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One number of one task, before it is computed.
+
+    ``statistic`` is a name of ``STATISTICS``: how a number is made of ``predicted`` and ``gold``, both ``(n,)``
+    (``gold`` is None where each prediction is itself the item's value, such as an nDCG or 1 for a right answer).
+    ``groups`` is ``(n,)``, the place of each item's subset in ``group_names``, where the task has subsets:
+    ``aggregation`` says whether all items are taken together, or the subsets' numbers are averaged.
+    ``protocol`` names all of this for people.
+    """
+
+    task: str
+    protocol: str
+    statistic: str
+    predicted: Array
+    gold: Array | None = None
+    groups: Array | None = None
+    group_names: tuple[str, ...] = ()
+    aggregation: Aggregation = "all"
+
+    def __post_init__(self) -> None:
+        for name in ("gold", "groups"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.predicted):
+                raise InputError(f"{self.task}: {len(self.predicted)} predictions, but {len(values)} values of {name}.")
+        if self.aggregation != "all" and self.groups is None:
+            raise InputError(f"{self.task}: the {self.aggregation} of subsets needs subsets.")
+
+    def __len__(self) -> int:
+        return len(self.predicted)
+
+
+Floats = NDArray[np.float64]
+Recount = Callable[[Floats], Floats]  # counts (n, resamples) -> values (resamples,)
+
+LEAST_VARIANCE = 1e-12  # in units of the variance of all items; what is left below it is rounding
+
+
+def recount_mean(values: Array, _: Array | None = None) -> Recount:
+    """The mean of the values of the items drawn.
+
+    >>> recount_mean(np.array([1.0, 4.0]))(np.array([[2.0, 1.0], [0.0, 1.0]])).tolist()
+    [1.0, 2.5]
+    """
+    numbers = values.astype(np.float64)
+    return lambda counts: numbers @ counts / counts.sum(axis=0)
+
+
+def recount_accuracy(predicted: Array, gold: Array) -> Recount:
+    """The share of the items drawn whose label is right."""
+    return recount_mean(predicted == gold)
+
+
+def recount_pearson(predicted: Array, gold: Array) -> Recount:
+    """Linear correlation, from weighted moments of the standardized values."""
+    a, b = _standardized(predicted), _standardized(gold)
+    products = np.stack([a, b, a * a, b * b, a * b])
+
+    def correlation(counts: Floats) -> Floats:
+        mean_a, mean_b, aa, bb, ab = products @ counts / counts.sum(axis=0)
+        variance = np.minimum(aa - mean_a**2, bb - mean_b**2)
+        product = (aa - mean_a**2) * (bb - mean_b**2)
+        return _ratio(ab - mean_a * mean_b, np.sqrt(np.where(variance > LEAST_VARIANCE, product, 0)))
+
+    return correlation
+
+
+def recount_spearman(predicted: Array, gold: Array) -> Recount:
+    """Rank correlation: the ranks within a resample are running sums of its counts, in the order of the values."""
+    rank_a, rank_b = _ranked(predicted), _ranked(gold)
+
+    def correlation(counts: Floats) -> Floats:
+        a, b = rank_a(counts), rank_b(counts)
+        weighted_a, weighted_b = counts * a, counts * b
+        product = np.einsum("ij,ij->j", weighted_a, a) * np.einsum("ij,ij->j", weighted_b, b)
+        return _ratio(np.einsum("ij,ij->j", weighted_a, b), np.sqrt(product))
+
+    return correlation
+
+
+def recount_f1(predicted: Array, gold: Array) -> Recount:
+    """F1 of the label 1."""
+    a, b = (predicted == 1).astype(np.float64), (gold == 1).astype(np.float64)
+    return lambda counts: _ratio(2 * (a * b) @ counts, (a + b) @ counts)
+
+
+def recount_average_precision(scores: Array, labels: Array) -> Recount:
+    """Average precision; equal scores come in together."""
+    by_score = _summed(-scores.astype(np.float64))
+    positive = (labels == 1).astype(np.float64)[:, None]
+
+    def precision(counts: Floats) -> Floats:
+        n_right = by_score(counts * positive)
+        running = np.cumsum(n_right, axis=0)
+        n_taken = np.cumsum(by_score(counts), axis=0)
+        n_taken[n_taken == 0] = 1
+        return _ratio(np.einsum("ij,ij->j", n_right, running / n_taken), running[-1])
+
+    return precision
+
+
+def recount_v_measure(clusters: Array, classes: Array) -> Recount:
+    """V-measure: ``2 I / (H(C) + H(K))``, which is 1 where both entropies are 0."""
+    by_cluster, by_class = _summed(clusters), _summed(classes)
+    names, class_ = np.unique(classes, return_inverse=True)
+    by_both = _summed(np.unique(clusters, return_inverse=True)[1] * len(names) + class_)
+
+    def measure(counts: Floats) -> Floats:
+        both = _entropy(by_cluster(counts)) + _entropy(by_class(counts))
+        shared = both - _entropy(by_both(counts))
+        return np.where(both > 0, np.clip(2 * shared / np.where(both > 0, both, 1), 0, 1), 1.0)
+
+    return measure
+
+
+def _ranked(values: Array) -> Recount:
+    """Mean ranks of the items drawn, less the mean of all ranks: ``(n, resamples)`` to the same shape."""
+    by_value = _summed(values)
+    place = np.unique(values, return_inverse=True)[1]
+
+    def ranks(counts: Floats) -> Floats:
+        drawn = by_value(counts)
+        middle = np.cumsum(drawn, axis=0)
+        middle -= drawn / 2  # the mean rank of equal values is half a draw lower and 1/2 higher than this
+        middle -= counts.sum(axis=0) / 2
+        return np.take(middle, place, axis=0)
+
+    return ranks
+
+
+def _summed(values: Array) -> Recount:
+    """The draws of each distinct value, lowest first: ``(n, resamples)`` to ``(distinct, resamples)``."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    if len(starts) == len(values):
+        return lambda counts: np.take(counts, order, axis=0)  # five times as fast as counts[order]
+    return lambda counts: np.add.reduceat(np.take(counts, order, axis=0), starts, axis=0)
+
+
+def _entropy(counts: Floats) -> Floats:
+    """Of each column, in nats."""
+    shares = counts / counts.sum(axis=0)
+    return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=0), dtype=np.float64)
+
+
+def _standardized(values: Array) -> Floats:
+    numbers = values.astype(np.float64)
+    numbers = numbers / np.abs(numbers).max()
+    numbers = numbers - numbers.mean()
+    return np.asarray(numbers / numbers.std(), dtype=np.float64)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """NaN where there is nothing to divide by."""
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+
+
+logger = logging.getLogger(__name__)
+
+Kind = Literal["correlation", "mean", "whole"]
+Method = Literal["bca", "jackknife"]
+
+
+def _mean(values: Array, _: None = None) -> float:
+    numbers = np.asarray(values, dtype=np.float64)
+    if len(numbers) == 0:
+        raise InputError("The mean of no items is undefined.")
+    if not np.isfinite(numbers).all():
+        raise InputError(f"{int((~np.isfinite(numbers)).sum())} of {len(numbers)} values are not finite numbers.")
+    return float(numbers.mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """How a number is made of ``predicted`` and ``gold``, both ``(n,)``.
+
+    ``of`` gives it as a fraction, ``recount`` gives that of many resamples; the number shown is ``scale`` times it.
+    ``kind`` decides the tests: a "mean" is that of one value per item (right or wrong, an nDCG); a "whole" is
+    made of all items together. ``method`` is how its interval is taken; see ``bootstrap``.
+    """
+
+    kind: Kind
+    of: Callable[[Array, Any], float]
+    recount: Callable[[Array, Any], Recount]
+    method: Method = "bca"
+    scale: float = 100.0
+
+
+STATISTICS: dict[str, Statistic] = {
+    "spearman": Statistic("correlation", spearman, recount_spearman),
+    "pearson": Statistic("correlation", pearson, recount_pearson),
+    "accuracy": Statistic("mean", accuracy, recount_accuracy),
+    "mean": Statistic("mean", _mean, recount_mean),
+    "f1": Statistic("whole", f1, recount_f1),
+    "average_precision": Statistic("whole", average_precision, recount_average_precision),
+    "v_measure": Statistic("whole", v_measure, recount_v_measure, method="jackknife"),
+}
+
+
+class Stratum(NamedTuple):
+    """A part of the items that has a number of its own, and its share in the outcome's number."""
+
+    name: str
+    share: float
+    items: Array
+
+
+def statistic_of(outcome: Outcome) -> Statistic:
+    """The statistic that the outcome names, checked against what it holds."""
+    if outcome.statistic not in STATISTICS:
+        raise UnknownNameError("statistic", outcome.statistic, STATISTICS)
+    if outcome.statistic == "mean" and outcome.gold is not None:
+        raise InputError(
+            f"{outcome.task}: the mean is that of the predictions alone, but gold values are given.",
+            hint="Leave gold out, or use the statistic 'accuracy' to compare labels.",
+        )
+    if outcome.statistic != "mean" and outcome.gold is None:
+        raise InputError(f"{outcome.task}: the statistic {outcome.statistic!r} needs gold values, but there are none.")
+    return STATISTICS[outcome.statistic]
+
+
+def strata(outcome: Outcome) -> list[Stratum]:
+    """The parts whose numbers make the outcome's: all items at once, or the subsets that are averaged."""
+    if outcome.aggregation == "all":
+        return [Stratum("", 1.0, np.arange(len(outcome)))]
+    groups = _groups(outcome)
+    sizes = [len(items) if outcome.aggregation == "weighted mean" else 1 for items in groups.values()]
+    return [Stratum(name, size / sum(sizes), items) for (name, items), size in zip(groups.items(), sizes, strict=True)]
+
+
+def value_of(outcome: Outcome) -> float:
+    """The number of an outcome, times 100.
+
+    With ``aggregation`` "mean" every subset counts the same, with "weighted mean" by its size.
+
+    >>> value_of(Outcome("TREC", "accuracy", "accuracy", np.array([1, 2, 3]), np.array([1, 2, 0]))).__round__(2)
+    66.67
+    """
+    return sum(part.share * _value(outcome, part.items, part.name) for part in strata(outcome))
+
+
+def group_values(outcome: Outcome) -> dict[str, float]:
+    """The number of each subset, times 100; empty where the task has none.
+
+    Where all items are taken together, the outcome's number does not need these: a subset that has no number of
+    its own (such as one whose gold scores are all equal) is then left out, with a warning in the log.
+    """
+    values: dict[str, float] = {}
+    statistic_of(outcome)
+    for name, items in _groups(outcome).items() if outcome.groups is not None else ():
+        try:
+            values[name] = _value(outcome, items, name)
+        except InputError as error:
+            if outcome.aggregation != "all":
+                raise
+            logger.warning("%s The subset is left out of the subsets' numbers.", error)
+    return values
+
+
+def _value(outcome: Outcome, items: Array, name: str) -> float:
+    statistic = statistic_of(outcome)
+    gold = None if outcome.gold is None else outcome.gold[items]
+    try:
+        return statistic.scale * statistic.of(outcome.predicted[items], gold)
+    except InputError as error:
+        where = f"{outcome.task}, subset {name!r}" if name else outcome.task
+        raise InputError(f"{where}: {error.problem}", hint=error.hint) from error
+
+
+def _groups(outcome: Outcome) -> dict[str, Array]:
+    """The items of each subset, by name."""
+    places, names = np.asarray(outcome.groups), outcome.group_names
+    if len(places) and not (places.min() >= 0 and places.max() < len(names)):
+        raise InputError(
+            f"{outcome.task}: subsets are numbered {places.min()} to {places.max()}, but {len(names)} are named.",
+            hint="Give a name in group_names for every number from 0.",
+        )
+    groups = {name: np.flatnonzero(places == place) for place, name in enumerate(names)}
+    empty = [name for name, items in groups.items() if len(items) == 0]
+    if empty or len(groups) < len(names):
+        problem = f"has no items in the subset {empty[0]!r}" if empty else "names a subset twice"
+        raise InputError(f"{outcome.task} {problem}.", hint="Name each subset that has items once, and no other.")
+    return groups

@@ -1,0 +1,87 @@
+"""From what was written on a command line to a subject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from twinvec.data.http_client import KEY_VARIABLE
+from twinvec.errors import InputError
+from twinvec.evaluation.systems.command import CommandSubject, LineFormat
+from twinvec.evaluation.systems.endpoint import Endpoint, EndpointSubject
+from twinvec.evaluation.systems.model import NOT_DECIDING, USUAL, ModelSubject
+from twinvec.evaluation.systems.stored import StoredSubject
+from twinvec.evaluation.systems.system import Subject
+
+__all__ = ["SubjectChoice", "open_subject"]
+
+WAYS = "MODEL, --endpoint URL with --endpoint-model NAME, --command COMMAND, or --vectors FILE.npy with --texts FILE"
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectChoice:
+    """What to judge: exactly one of ``model``, ``endpoint``, ``command`` and ``vectors``.
+
+    ``model`` may also be ``https://host/v1#model-name``. ``settings`` are arguments of
+    :func:`twinvec.load`, with ``prompt`` or ``prompt_name`` as in ``Encoder.encode``.
+    """
+
+    model: str | None = None
+    endpoint: str | None = None
+    endpoint_model: str | None = None
+    key_variable: str = KEY_VARIABLE
+    command: str | None = None
+    lines: LineFormat = "json"
+    vectors: str | None = None
+    texts: str | None = None
+    timeout_s: float = 60.0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        given = [each for each in (self.model, self.endpoint, self.command, self.vectors) if each]
+        if len(given) != 1:
+            what = "Nothing to judge was given" if not given else f"More than one thing to judge: {', '.join(given)}"
+            raise InputError(f"{what}.", hint=f"Give one of: {WAYS}.")
+        for one, other in (("endpoint_model", "endpoint"), ("texts", "vectors")):
+            if getattr(self, one) and not getattr(self, other):
+                raise InputError(f"--{one.replace('_', '-')} goes with --{other}, which was not given.")
+        if self.vectors and not self.texts:
+            raise InputError("--vectors needs --texts.", hint="Name the file whose line i is the text of row i.")
+
+
+def open_subject(choice: SubjectChoice) -> Subject:
+    """The subject that was chosen.
+
+    >>> open_subject(SubjectChoice("https://localhost:8080/v1#minilm")).name
+    'minilm at localhost:8080'
+    """
+    if choice.command or choice.vectors or choice.endpoint or _is_address(choice.model):
+        _refuse_settings(choice.settings)
+    if choice.command:
+        return CommandSubject(choice.command, lines=choice.lines)
+    if choice.vectors and choice.texts:
+        return StoredSubject(Path(choice.vectors), Path(choice.texts))
+    if choice.endpoint or _is_address(choice.model):
+        address, _, model = (choice.endpoint or choice.model or "").partition("#")
+        named = choice.endpoint_model or model
+        return EndpointSubject(Endpoint(address, named, choice.key_variable, timeout_s=choice.timeout_s))
+    settings = dict(choice.settings)
+    prompt, prompt_name = settings.pop("prompt", None), settings.pop("prompt_name", None)
+    return ModelSubject(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name)
+
+
+def _is_address(model: str | None) -> bool:
+    return (model or "").startswith(("http://", "https://"))
+
+
+def _refuse_settings(settings: Mapping[str, Any]) -> None:
+    """Settings of our engine mean nothing to another one; forgotten in silence, they would falsify the report."""
+    given = [name for name, value in settings.items() if value not in (None, USUAL.get(name), False)]
+    named = [f"--{name.replace('_', '-')}" for name in given if name not in NOT_DECIDING]
+    if named:
+        raise InputError(
+            f"{', '.join(named)} can be set for models that Twinvec runs, not for a server, a program or a file.",
+            hint="Set it there, and leave it out here.",
+        )

@@ -1,0 +1,108 @@
+"""A command as a subject: texts go to its standard input, one a line, and vectors come from its standard output.
+
+Each line in is a JSON string, or with ``lines="plain"`` the text itself (line breaks in it become spaces); each line
+out is a JSON array of numbers. The command is run without a shell, once per call, and must end when its input ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from twinvec.errors import InputError
+from twinvec.evaluation.systems.system import checked_vectors, number_row
+from twinvec.files import digest_files
+from twinvec.types import Array, Vectors
+
+__all__ = ["CommandSubject", "LineFormat"]
+
+LineFormat = Literal["json", "plain"]
+
+PROBE = "The quick brown fox jumps over the lazy dog."
+
+
+class CommandSubject:
+    """A program that reads texts and writes vectors."""
+
+    def __init__(self, command: str, *, lines: LineFormat = "json", timeout_s: float | None = None) -> None:
+        try:
+            self._arguments = shlex.split(command)
+        except ValueError as error:
+            raise InputError(f"The command {command!r} cannot be read: {error}.") from error
+        if not self._arguments:
+            raise InputError("The command is empty.", hint="Give a program that reads texts and writes vectors.")
+        self.name = command
+        self.width: int | None = None
+        self._lines = lines
+        self._timeout_s = timeout_s
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of the command, of those of its words that are files, and of one vector that it gives now.
+
+        What else the program reads cannot be known; a model that changed behind it shows in the vector.
+        """
+        files = [Path(word) for word in self._arguments if os.path.isfile(word)]  # False, too, where it cannot be one
+        told = json.dumps([self._arguments, self._lines, digest_files(files)]).encode()
+        return "command-" + hashlib.sha256(told + self.embed([PROBE]).tobytes()).hexdigest()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of the texts, ``(len(texts), width)``: one run of the command."""
+        if not texts:
+            return np.zeros((0, self.width or 0), dtype=np.float32)
+        show = json.dumps if self._lines == "json" else _plain
+        answer = self._run("".join(f"{show(text)}\n" for text in texts))
+        rows = [self._row(line, number) for number, line in enumerate(answer.splitlines(), start=1) if line.strip()]
+        widths = {len(row) for row in rows}
+        if len(widths) > 1:
+            raise InputError(f"The command {self.name!r} gave vectors of different widths: {sorted(widths)}.")
+        found = np.array(rows, dtype=np.float64).reshape(len(rows), max(widths, default=0))
+        vectors = checked_vectors(found, len(texts), width=self.width, source=f"The command {self.name!r}")
+        self.width = int(vectors.shape[1])
+        return vectors
+
+    def _run(self, told: str) -> str:
+        try:
+            done = subprocess.run(
+                self._arguments,
+                input=told.encode("utf-8", errors="surrogatepass"),
+                capture_output=True,
+                timeout=self._timeout_s,
+                check=False,
+            )
+        except (OSError, ValueError) as error:  # ValueError: a NUL character in it
+            reason = error.strerror or error if isinstance(error, OSError) else error
+            raise InputError(f"The command {self.name!r} does not start: {reason}.") from error
+        except subprocess.TimeoutExpired as error:
+            raise InputError(f"The command {self.name!r} did not end within {self._timeout_s:g} s.") from error
+        if done.returncode:
+            last = done.stderr.decode("utf-8", errors="replace").strip().splitlines()[-1:]
+            said = f" It said: {last[0]}" if last else ""
+            raise InputError(f"The command {self.name!r} ended with exit code {done.returncode}.{said}")
+        return done.stdout.decode("utf-8", errors="replace")
+
+    def _row(self, line: str, number: int) -> Array:
+        try:
+            row = number_row(json.loads(line))
+        except (ValueError, RecursionError):
+            row = None
+        if row is None or not row.size:
+            shown = line if len(line) <= 60 else f"{line[:60]}..."
+            raise InputError(
+                f"Line {number} of the output of {self.name!r} is not a JSON array of numbers: {shown!r}.",
+                hint="Write one array per text, and all else to standard error.",
+            )
+        return row
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.splitlines())

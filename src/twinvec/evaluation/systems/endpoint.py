@@ -1,0 +1,155 @@
+"""An OpenAI-compatible server as a system under test."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from twinvec.data.http_client import KEY_VARIABLE, Retries, check_address, post
+from twinvec.errors import InputError
+from twinvec.evaluation.systems.system import checked_vectors, number_row
+from twinvec.json_checks import parse_json
+from twinvec.types import Array, Vectors
+
+__all__ = [
+    "Endpoint",
+    "EndpointSubject",
+    "answered_vectors",
+]
+
+
+def answered_vectors(body: bytes, n_texts: int, *, request: str) -> Array:
+    """The vectors of an answer, ``(n_texts, width)``; errors begin with ``request``.
+
+    >>> body = b'{"data": [{"index": 1, "embedding": [3, 4]}, {"index": 0, "embedding": "AACAPwAAAEA="}]}'
+    >>> answered_vectors(body, 2, request="Request 1").tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    answer = parse_json(body, source=f"{request}: the answer")
+    items = answer.get("data") if isinstance(answer, dict) else None
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise InputError(f"{request}: the answer has no list 'data'.", hint="The server must speak /v1/embeddings.")
+    if len(items) != n_texts:
+        raise InputError(f"{request}: {len(items)} vectors came back for {n_texts} texts.")
+    places = [item.get("index", place) for place, item in enumerate(items)]
+    if not all(type(place) is int for place in places) or sorted(places) != list(range(n_texts)):
+        raise InputError(f"{request}: the indexes of the answer are not 0 to {n_texts - 1}.")
+    rows = [_row(item.get("embedding"), place, request=request) for place, item in zip(places, items, strict=True)]
+    widths = sorted({len(row) for row in rows})
+    if len(widths) > 1:
+        raise InputError(f"{request}: the vectors have different widths: {', '.join(map(str, widths))}.")
+    vectors = np.empty((n_texts, widths[0] if widths else 0), dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # of a NaN that signals; NaN is refused later
+        vectors[places] = rows
+    return vectors
+
+
+def _row(value: Any, place: int, *, request: str) -> Array:  # noqa: ANN401 - whatever the server sent
+    try:
+        row = (
+            np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
+            if isinstance(value, str)
+            else number_row(value)
+        )
+    except ValueError:  # binascii.Error too
+        row = None
+    if row is None or not row.size:
+        raise InputError(f"{request}: vector {place} is neither a list of numbers nor base64 of them.")
+    return row
+
+
+PROBE = "The quick brown fox jumps over the lazy dog, and nobody knows why."
+MAX_TIMEOUT_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the server is, and how to ask it. ``key_variable`` names the environment variable of the API key."""
+
+    address: str
+    model: str
+    key_variable: str = KEY_VARIABLE
+    texts_per_request: int = 64
+    timeout_s: float = 60.0
+    n_retries: int = 4
+
+    def __post_init__(self) -> None:
+        parts = check_address(self.address, example="https://host/v1")
+        if parts.query or parts.fragment:
+            raise InputError(
+                f"The address of {parts.netloc} has a part after '?' or '#', which requests cannot carry.",
+                hint="Give the address alone, such as https://host/v1, and the key in an environment variable.",
+            )
+        if not self.model:
+            raise InputError(f"{self.address}: no model is named.", hint="Write https://host/v1#model-name.")
+        if self.texts_per_request < 1 or self.n_retries < 0 or not 0 < self.timeout_s <= MAX_TIMEOUT_S:
+            raise InputError(
+                f"Texts per request must be above 0, retries at least 0, the timeout above 0 and at most "
+                f"{MAX_TIMEOUT_S:,} s; got {self.texts_per_request}, {self.n_retries} and {self.timeout_s}."
+            )
+
+    @property
+    def url(self) -> str:
+        """Where requests go; an address that ends in /embeddings is taken as it is."""
+        base = self.address.rstrip("/")
+        return base if base.endswith("/embeddings") else f"{base}/embeddings"
+
+
+class EndpointSubject:
+    """A model behind an HTTP server."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.width: int | None = None
+        self._n_requests = 0
+
+    @property
+    def name(self) -> str:
+        """The model's name at its host."""
+        return f"{self.endpoint.model} at {urlsplit(self.endpoint.address).netloc}"
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of address, model, and the signs of one text's vector.
+
+        Asking once shows that the server is there, and tells a server whose model was exchanged under the same
+        name from the one whose vectors are cached.
+        """
+        signs = np.packbits(self.embed([PROBE])[0] > 0).tobytes().hex()
+        told = json.dumps([self.endpoint.url, self.endpoint.model, self.width, signs])
+        return "endpoint-" + hashlib.sha256(told.encode()).hexdigest()
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """How the server is asked, for reports."""
+        return asdict(self.endpoint)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of the texts, ``(len(texts), width)``."""
+        step = self.endpoint.texts_per_request
+        parts = [self._ask(list(texts[start : start + step])) for start in range(0, len(texts), step)]
+        return np.concatenate(parts) if parts else np.zeros((0, self.width or 0), dtype=np.float32)
+
+    def _ask(self, texts: list[str]) -> Vectors:
+        endpoint = self.endpoint
+        self._n_requests += 1
+        request = f"Request {self._n_requests} ({len(texts)} texts) to {endpoint.url}"
+        body = post(
+            endpoint.url,
+            {"input": texts, "model": endpoint.model, "encoding_format": "base64"},
+            key_variable=endpoint.key_variable,
+            retries=Retries(endpoint.n_retries, endpoint.timeout_s),
+            request=request,
+        )
+        found = answered_vectors(body, len(texts), request=request)
+        vectors = checked_vectors(found, len(texts), width=self.width, source=request)
+        self.width = int(vectors.shape[1])
+        return vectors

@@ -1,0 +1,160 @@
+"""What tasks share: checks, features of pairs, folds, and embedding each different text once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.types import Array, Ids, Vectors
+
+__all__ = [
+    "Embed",
+    "check_choice",
+    "check_columns",
+    "check_finite",
+    "embed_once",
+    "features_of",
+    "label_folds",
+    "numbered",
+    "pair_features",
+    "plain_folds",
+    "splits_of",
+]
+
+Name = TypeVar("Name", bound=str)
+
+
+def check_columns(task: str, columns: Mapping[str, Sized], *, at_least: int = 1) -> None:
+    """Refuse columns of different lengths, or with too few rows.
+
+    >>> check_columns("sts", {"left": ["a", "b"], "right": ["c", "d"]}, at_least=2)
+    """
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{count} {name}" for name, count in lengths.items())
+        raise InputError(f"{task}: the columns differ in length: {shown}.", hint="Give one value per row in each.")
+    if min(lengths.values()) < at_least:
+        raise InputError(f"{task}: {min(lengths.values())} rows, but at least {at_least} are needed.")
+
+
+def check_finite(task: str, values: Iterable[float], *, what: str) -> None:
+    """Refuse a number that is NaN or infinite, naming its row (from 0).
+
+    >>> check_finite("sts", [0.5, 1.0], what="gold score")
+    """
+    for row, value in enumerate(values):
+        if not math.isfinite(value):
+            raise InputError(f"{task}, row {row}: the {what} is {value}.", hint="Remove the row or give it a number.")
+
+
+def check_choice(kind: str, name: str, *, known: Iterable[str]) -> None:
+    """Refuse a name that is not among the known ones.
+
+    >>> check_choice("statistic", "pearson", known=["pearson", "spearman"])
+    """
+    choices = list(known)
+    if name not in choices:
+        raise UnknownNameError(kind, name, choices)
+
+
+def numbered(values: Sequence[Name]) -> tuple[list[int], tuple[Name, ...]]:
+    """Each value as the place of its name among the different names, which are sorted.
+
+    >>> numbered(["news", "forum", "news"])
+    ([1, 0, 1], ('forum', 'news'))
+    """
+    names = tuple(sorted(set(values)))
+    place = {name: index for index, name in enumerate(names)}
+    return [place[value] for value in values], names
+
+
+Embed: TypeAlias = Callable[[Sequence[str]], Vectors]  # n texts to (n, width)
+
+
+def embed_once(embed: Embed, *columns: Sequence[str]) -> list[Vectors]:
+    """The vectors of several lists of texts, ``(n, width)`` each, embedding every different text once.
+
+    >>> asked = []
+    >>> def lengths(texts):
+    ...     asked.extend(texts)
+    ...     return np.array([[len(text)] for text in texts], dtype=np.float32)
+    >>> [vectors.ravel().tolist() for vectors in embed_once(lengths, ["a", "bb"], ["bb", "a"])], asked
+    ([[1.0, 2.0], [2.0, 1.0]], ['a', 'bb'])
+    """
+    place: dict[str, int] = {}
+    for column in columns:
+        for text in column:
+            place.setdefault(text, len(place))
+    vectors = np.asarray(embed(list(place)), dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(place):
+        raise InputError(
+            f"The encoder gave an array of shape {vectors.shape} for {len(place)} texts.",
+            hint="It must give one row of numbers per text.",
+        )
+    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(wrong):
+        raise InputError(
+            f"The vector of {list(place)[wrong[0]]!r:.80} holds NaN or infinity.", hint="Check the model's weights."
+        )
+    return [vectors[[place[text] for text in column]] for column in columns]
+
+
+def pair_features(left: Vectors, right: Vectors) -> Vectors:
+    """``[|u - v|, u * v]``, as Tai et al. (2015) and SentEval have it: two ``(n, width)`` give ``(n, 2 * width)``.
+
+    >>> pair_features(np.array([[1.0, 2.0]]), np.array([[3.0, 2.0]])).tolist()
+    [[2.0, 0.0, 3.0, 4.0]]
+    """
+    return np.concatenate([np.abs(left - right), left * right], axis=1)
+
+
+def features_of(embed: Embed, texts: Sequence[str], *, others: Sequence[str] = ()) -> Vectors:
+    """The vectors of single texts, ``(n, width)``, or with ``others`` the features of the pairs."""
+    if others:
+        return pair_features(*embed_once(embed, texts, others))
+    return embed_once(embed, texts)[0]
+
+
+def label_folds(labels: Sequence[int] | Array, n_folds: int, *, seed: int) -> Ids:
+    """The fold of every row, ``(n,)``: each label is dealt out evenly, in a seeded order.
+
+    >>> np.bincount(label_folds([0, 0, 0, 0, 1, 1], 2, seed=0)).tolist()
+    [3, 3]
+    """
+    labels = np.asarray(labels)
+    _check(n_folds, len(labels))
+    order = np.random.default_rng(seed).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]  # by label, shuffled within each
+    folds = np.empty(len(labels), dtype=np.int64)
+    folds[order] = np.arange(len(labels)) % n_folds
+    return folds
+
+
+def plain_folds(n_rows: int, n_folds: int, *, seed: int) -> Ids:
+    """The fold of every row, ``(n,)``: folds of equal size (or one more) in a seeded order.
+
+    >>> np.bincount(plain_folds(7, 3, seed=0)).tolist()
+    [3, 2, 2]
+    """
+    return label_folds(np.zeros(n_rows, dtype=np.int64), n_folds, seed=seed)
+
+
+def splits_of(folds: Array) -> Iterator[tuple[Ids, Ids]]:
+    """For every fold, in order: the rows of all the others, and its own.
+
+    >>> [(train.tolist(), test.tolist()) for train, test in splits_of(np.array([0, 1, 0]))]
+    [([1], [0, 2]), ([0, 2], [1])]
+    """
+    for fold in np.unique(folds):
+        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+
+def _check(n_folds: int, n_rows: int) -> None:
+    if not 2 <= n_folds <= n_rows:
+        raise InputError(
+            f"{n_rows} rows cannot be cut into {n_folds} folds.", hint="Use 2 folds or more, not beyond the rows."
+        )

@@ -1,0 +1,236 @@
+"""The known data sets: which file is which task, and how its columns are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from twinvec.data.read import read_rows
+from twinvec.data.table import Row
+from twinvec.errors import InputError, RowError, UnknownNameError
+from twinvec.evaluation.tasks.argument import GRADES, ArgumentTask
+from twinvec.evaluation.tasks.clustering import ClusteringTask
+from twinvec.evaluation.tasks.pairs import PairTask
+from twinvec.evaluation.tasks.relatedness import RelatednessTask
+from twinvec.evaluation.tasks.retrieval import RetrievalTask
+from twinvec.evaluation.tasks.sts import StsTask
+from twinvec.evaluation.tasks.transfer import TransferTask
+from twinvec.evaluation.tasks.triplets import TripletTask
+
+__all__ = [
+    "KNOWN",
+    "Task",
+    "data_file",
+    "load_task",
+    "numbers_in",
+    "read_data",
+    "text_in",
+    "values_in",
+]
+
+MAY_BE_EMPTY = ("text", "text1", "text2", "title")  # an empty text is a text
+
+Value = TypeVar("Value")
+
+
+def data_file(folder: str | Path, name: str) -> Path:
+    """The file of a data set, such as ``sts/sts12``, packed or not; if it is missing, the error says how to get it."""
+    for ending in (".tsv.gz", ".tsv"):
+        path = Path(folder, name + ending)
+        if path.is_file():
+            return path
+    raise InputError(
+        f"There is no file {Path(folder, name)}.tsv.gz.",
+        hint="Fetch it with: twinvec data get (or name the folder of the data sets in TWINVEC_DATA).",
+    )
+
+
+def read_data(folder: str | Path, name: str, *, columns: Sequence[str]) -> list[Row]:
+    """All rows of the file of a data set, with some of its columns; none of the values may be empty."""
+    rows = list(read_rows(data_file(folder, name), columns))
+    for row in rows:
+        for column, value in row.values.items():
+            if value == "" and column not in MAY_BE_EMPTY:
+                raise RowError(f"{row.where}: {column!r} is empty.", hint="Write the value or remove the row.")
+    return rows
+
+
+def text_in(rows: Sequence[Row], column: str) -> list[str]:
+    """A column as it stands.
+
+    >>> text_in([Row("a.tsv, line 2", {"text": "Hello."}, 2)], "text")
+    ['Hello.']
+    """
+    return [str(row.values[column]) for row in rows]
+
+
+def numbers_in(rows: Sequence[Row], column: str, *, low: float, high: float) -> list[float]:
+    """A column of numbers within a range.
+
+    >>> numbers_in([Row("a.tsv, line 2", {"score": "4.5"}, 2)], "score", low=0, high=5)
+    [4.5]
+    """
+    numbers = []
+    for row in rows:
+        try:
+            number = float(str(row.values[column]))
+        except ValueError:
+            number = math.nan
+        if not low <= number <= high:
+            raise RowError(
+                f"{row.where}: {column!r} is {row.values[column]!r}, not a number from {low:g} to {high:g}.",
+                hint="Correct the value or remove the row.",
+            )
+        numbers.append(number)
+    return numbers
+
+
+def values_in(rows: Sequence[Row], column: str, *, known: Mapping[str, Value]) -> list[Value]:
+    """A column with few known values, each as what it stands for.
+
+    >>> values_in([Row("a.tsv, line 2", {"label": "HS"}, 2)], "label", known={"HS": 2.0, "NS": 0.0})
+    [2.0]
+    """
+    for row in rows:
+        if row.values[column] not in known:
+            raise RowError(
+                f"{row.where}: {column!r} is {row.values[column]!r}, not one of {', '.join(known)}.",
+                hint="Correct the value or remove the row.",
+            )
+    return [known[str(row.values[column])] for row in rows]
+
+
+Task: TypeAlias = (
+    StsTask | PairTask | TripletTask | TransferTask | RelatednessTask | ArgumentTask | RetrievalTask | ClusteringTask
+)
+
+BINARY = {"0": "0", "1": "1"}
+QUESTION_TYPES = {name: name for name in ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")}
+ENTAILMENT = {name: name for name in ("contradiction", "entailment", "neutral")}
+CRANFIELD_GAINS = {"1": 4.0, "2": 3.0, "3": 2.0, "4": 1.0}  # Cranfield's code 1 is a complete answer, 4 the least
+
+
+def load_task(name: str, folder: str | Path) -> Task:
+    """Read a known data set from a folder of data sets."""
+    if name not in KNOWN:
+        raise UnknownNameError("data set", name, KNOWN)
+    return KNOWN[name](folder)
+
+
+def _sts(folder: str | Path, *, name: str, files: Sequence[str], subset: str | None, low: float = 0) -> StsTask:
+    columns = [subset, "score", "text1", "text2"] if subset else ["score", "text1", "text2"]
+    rows = [row for file in files for row in read_data(folder, file, columns=columns)]
+    return StsTask(
+        name,
+        left=text_in(rows, "text1"),
+        right=text_in(rows, "text2"),
+        gold=numbers_in(rows, "score", low=low, high=5),
+        subsets=text_in(rows, subset) if subset else (),
+    )
+
+
+def _split_rows(folder: str | Path, files: dict[str, str], columns: Sequence[str]) -> tuple[list[Row], list[str]]:
+    """The rows of several files, and the split of each."""
+    parts = {split: read_data(folder, file, columns=columns) for split, file in files.items()}
+    rows = [row for part in parts.values() for row in part]
+    return rows, [split for split, part in parts.items() for _ in part]
+
+
+def _transfer(folder: str | Path, *, name: str, files: dict[str, str], known: dict[str, str]) -> TransferTask:
+    rows, splits = _split_rows(folder, files, ["label", "text"])
+    labels = values_in(rows, "label", known=known)
+    return TransferTask(name, text_in(rows, "text"), labels, splits=splits if len(files) > 1 else ())
+
+
+def _paired_transfer(
+    folder: str | Path, *, name: str, files: dict[str, str], known: dict[str, str], positive: str | None
+) -> TransferTask:
+    rows, splits = _split_rows(folder, files, ["label", "text1", "text2"])
+    return TransferTask(
+        name,
+        text_in(rows, "text1"),
+        values_in(rows, "label", known=known),
+        others=text_in(rows, "text2"),
+        splits=splits,
+        positive=positive,
+    )
+
+
+def _relatedness(folder: str | Path, *, name: str, files: dict[str, str], bounds: tuple[int, int]) -> RelatednessTask:
+    rows, splits = _split_rows(folder, files, ["score", "text1", "text2"])
+    gold = numbers_in(rows, "score", low=bounds[0], high=bounds[1])
+    return RelatednessTask(name, text_in(rows, "text1"), text_in(rows, "text2"), gold, splits, bounds)
+
+
+def _mrpc_pairs(folder: str | Path) -> PairTask:
+    rows = read_data(folder, "transfer/mrpc-test", columns=["label", "text1", "text2"])
+    marks = values_in(rows, "label", known={"0": 0, "1": 1})
+    return PairTask("mrpc-pairs", text_in(rows, "text1"), text_in(rows, "text2"), marks)
+
+
+def _argument(folder: str | Path) -> ArgumentTask:
+    rows = read_data(folder, "argument/ukp-aspect", columns=["topic", "label", "text1", "text2"])
+    grades = values_in(rows, "label", known=GRADES)
+    return ArgumentTask("argument", text_in(rows, "text1"), text_in(rows, "text2"), grades, text_in(rows, "topic"))
+
+
+def _trec_clusters(folder: str | Path) -> ClusteringTask:
+    rows, _ = _split_rows(folder, TREC, ["label", "text"])
+    return ClusteringTask("trec-clusters", text_in(rows, "text"), values_in(rows, "label", known=QUESTION_TYPES))
+
+
+def _cranfield(folder: str | Path) -> RetrievalTask:
+    documents = read_data(folder, "search/cranfield-docs", columns=["id", "text"])
+    queries = read_data(folder, "search/cranfield-queries", columns=["id", "text"])
+    judged = read_data(folder, "search/cranfield-qrels", columns=["query", "doc", "grade"])
+    relevant: dict[str, dict[str, float]] = {}
+    for row, gain in zip(judged, values_in(judged, "grade", known=CRANFIELD_GAINS), strict=True):
+        relevant.setdefault(str(row.values["query"]), {})[str(row.values["doc"])] = gain
+    return RetrievalTask("cranfield", _by_id(queries), _by_id(documents), relevant)
+
+
+def _by_id(rows: Sequence[Row]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for row in rows:
+        key = str(row.values["id"])
+        if key in found:
+            raise InputError(f"{row.where}: the id {key!r} is there twice.", hint="Give each row its own id.")
+        found[key] = str(row.values["text"])
+    return found
+
+
+SICK = {"train": "sts/sick-train", "dev": "sts/sick-trial", "test": "sts/sick-test"}
+STSB = {split: f"sts/stsb-{split}" for split in ("train", "dev", "test")}
+SST2 = {split: f"transfer/sst2-{split}" for split in ("train", "dev", "test")}
+TREC = {split: f"transfer/trec-{split}" for split in ("train", "test")}
+MRPC = {split: f"transfer/mrpc-{split}" for split in ("train", "test")}
+
+KNOWN: dict[str, Callable[[str | Path], Task]] = {
+    **{
+        f"sts{year}": partial(_sts, name=f"sts{year}", files=[f"sts/sts{year}"], subset="subset")
+        for year in range(12, 17)
+    },
+    "stsb": partial(_sts, name="stsb", files=[STSB["test"]], subset="genre"),
+    "stsb-dev": partial(_sts, name="stsb-dev", files=[STSB["dev"]], subset="genre"),
+    "sick-r": partial(_sts, name="sick-r", files=list(SICK.values()), subset=None, low=1),
+    "sick-r-test": partial(_sts, name="sick-r-test", files=[SICK["test"]], subset=None, low=1),
+    "korsts": partial(_sts, name="korsts", files=["korean/korsts-test"], subset="genre"),
+    "klue-sts": partial(_sts, name="klue-sts", files=["korean/klue-sts-dev"], subset="source"),
+    "stsb-trained": partial(_relatedness, name="stsb-trained", files=STSB, bounds=(0, 5)),
+    "sick-r-trained": partial(_relatedness, name="sick-r-trained", files=SICK, bounds=(1, 5)),
+    **{
+        name: partial(_transfer, name=name, files={"all": f"transfer/{name}"}, known=BINARY)
+        for name in ("mr", "cr", "subj", "mpqa")
+    },
+    "sst2": partial(_transfer, name="sst2", files=SST2, known=BINARY),
+    "trec": partial(_transfer, name="trec", files=TREC, known=QUESTION_TYPES),
+    "mrpc": partial(_paired_transfer, name="mrpc", files=MRPC, known=BINARY, positive="1"),
+    "sick-e": partial(_paired_transfer, name="sick-e", files=SICK, known=ENTAILMENT, positive=None),
+    "mrpc-pairs": _mrpc_pairs,
+    "argument": _argument,
+    "trec-clusters": _trec_clusters,
+    "cranfield": _cranfield,
+}

@@ -1,0 +1,279 @@
+"""Documents with sections, read from MediaWiki dumps, Markdown and HTML."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+from xml.etree.ElementTree import Element, ParseError, iterparse
+
+from twinvec.data.table import check_file, decoded_lines
+from twinvec.errors import InputError
+
+__all__ = [
+    "READERS",
+    "SECTION_LEVEL",
+    "Block",
+    "Document",
+    "Section",
+    "build_document",
+    "html_blocks",
+    "markdown_blocks",
+    "read_documents",
+    "read_html",
+    "read_markdown",
+    "read_mediawiki",
+    "strip_wikitext",
+    "wikitext_blocks",
+]
+
+SECTION_LEVEL = 2  # headings down to this level open a section; deeper ones stay inside theirs
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, and the paragraphs below it; the lead, before any heading of a section, has none."""
+
+    title: str
+    paragraphs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A title, and the sections in their order, the lead first if there is one."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+class Block(NamedTuple):
+    """A heading of a level from 1, or a paragraph, which has level 0."""
+
+    level: int
+    text: str
+
+
+def build_document(blocks: Iterable[Block], *, title: str = "") -> Document:
+    """Gather blocks into sections. Without a title, a first heading of level 1 is it, and the lead follows it.
+
+    >>> blocks = [Block(1, "Cats"), Block(0, "Lead."), Block(2, "Food"), Block(3, "Fish"), Block(0, "They eat.")]
+    >>> document = build_document(blocks)
+    >>> document.title, [(section.title, section.paragraphs) for section in document.sections]
+    ('Cats', [('', ('Lead.',)), ('Food', ('They eat.',))])
+    """
+    found: list[tuple[str, list[str]]] = [("", [])]
+    for level, text in blocks:
+        if level == 0:
+            found[-1][1].append(text)
+        elif level == 1 and not title and len(found) == 1 and not found[0][1]:
+            title = text
+        elif level <= SECTION_LEVEL:
+            found.append((text, []))
+    sections = (Section(heading, tuple(paragraphs)) for heading, paragraphs in found if paragraphs)
+    return Document(title, tuple(sections))
+
+
+HEADING = re.compile(r"^(={1,6})\s*(.+?)\s*\1\s*$")
+LIST_OR_TABLE = re.compile(r"^[*#:;|!]")
+GONE = re.compile(
+    r"<!--.*?-->|<ref\b[^>]*/>|<(ref|math|gallery|timeline|syntaxhighlight|source|code|score|table)\b[^>]*>.*?</\1\s*>",
+    re.DOTALL | re.IGNORECASE,
+)
+TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{\|(?:(?!\{\|).)*?\|\}", re.DOTALL)
+NO_TEXT_LINK = re.compile(
+    r"\[\[\s*(?:file|image|category|datei|bild|kategorie|fichier|archivo|media)\s*:[^\[\]]*\]\]", re.IGNORECASE
+)
+LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
+OUTER_LINK = re.compile(r"\[(?:https?:)?//\S+\s*([^\]]*)\]")
+MARKS = re.compile(r"'{2,5}|</?[a-zA-Z][^>]*>|__[A-Z]+__")
+
+
+def strip_wikitext(text: str) -> str:
+    """The text without its markup; headings and line breaks stay.
+
+    >>> strip_wikitext("'''Cats''' {{lang|la|{{x}}}}eat [[Fish|some fish]]<ref>A book.</ref>.")
+    'Cats eat some fish.'
+    """
+    text = GONE.sub("", text)
+    text = _without_templates(text)
+    text = NO_TEXT_LINK.sub("", text)
+    text = LINK.sub(r"\1", text)
+    text = NO_TEXT_LINK.sub("", text)  # those whose captions held links themselves
+    text = OUTER_LINK.sub(r"\1", text)
+    return html.unescape(MARKS.sub("", text)).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def wikitext_blocks(text: str) -> Iterator[Block]:
+    """Headings and paragraphs of a page. A line is a paragraph.
+
+    >>> list(wikitext_blocks("Lead.\\n== Food ==\\n* fish\\nCats eat fish."))
+    [Block(level=0, text='Lead.'), Block(level=2, text='Food'), Block(level=0, text='Cats eat fish.')]
+    """
+    for line in map(str.strip, strip_wikitext(text).split("\n")):
+        heading = HEADING.match(line)
+        if heading:
+            yield Block(len(heading[1]), heading[2])
+        elif line and not LIST_OR_TABLE.match(line):
+            yield Block(0, line)
+
+
+def _without_templates(text: str) -> str:
+    """Take templates and tables out from the innermost outwards, until nothing is left to take."""
+    while True:
+        text, n_taken = TEMPLATE.subn("", text)
+        if not n_taken:
+            return text
+
+
+MARKDOWN_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.+?)\s*#*\s*$")
+FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+NO_PROSE = re.compile(r"^(?: {4}|\t|\s*(?:[-*+>|]|\d+[.)])\s|\s*\||\s*(?:[-=*_]\s*){3,}$)")
+MARKDOWN_MARKS = re.compile(r"!\[[^\]]*\]\([^)]*\)|<!--.*?-->|</?[a-zA-Z][^>]*>|\*\*|__|(?<!\w)[*_]|[*_](?!\w)|`")
+MARKDOWN_LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
+
+
+def read_documents(path: str | Path) -> Iterator[Document]:
+    """The documents of a file, read as its ending says: .xml (also .bz2, .gz), .md, .markdown, .html, .htm."""
+    name = str(path).lower().removesuffix(".bz2").removesuffix(".gz")
+    ending = Path(name).suffix
+    if ending not in READERS:
+        raise InputError(f"The ending {ending!r} of {path} is not known.", hint=f"Known are: {', '.join(READERS)}.")
+    return READERS[ending](path)
+
+
+def read_mediawiki(path: str | Path) -> Iterator[Document]:
+    """The articles of a dump (namespace 0, no redirects), one at a time: memory stays that of a page."""
+    file = check_file(str(path))
+    with _open_packed(file) as stream:
+        try:
+            for page in _pages(stream):
+                if page.get("ns", "0") == "0" and "redirect" not in page:
+                    yield build_document(wikitext_blocks(page.get("text", "")), title=page.get("title", ""))
+        except (ParseError, OSError, EOFError) as error:
+            raise InputError(f"{path} is not a whole MediaWiki dump: {error}.", hint="Fetch it again.") from error
+
+
+def _open_packed(file: Path) -> IO[bytes]:
+    if file.suffix == ".bz2":
+        return bz2.open(file)
+    return cast(IO[bytes], gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
+
+
+def _pages(stream: IO[bytes]) -> Iterator[dict[str, str]]:
+    """The fields of every page by their tags, without the tags' namespace, which changes from dump to dump."""
+    root: Element | None = None
+    for event, element in iterparse(stream, events=("start", "end")):
+        if root is None:
+            root = element
+        if event == "end" and element.tag.rpartition("}")[2] == "page":
+            # the first of each tag: a page's own title and id come before those of its revision
+            yield {each.tag.rpartition("}")[2]: each.text or "" for each in reversed(list(element.iter()))}
+            root.clear()
+
+
+def read_markdown(path: str | Path) -> Iterator[Document]:
+    """The one document of a Markdown file."""
+    lines = [line for _, line in decoded_lines(str(path))]
+    yield build_document(markdown_blocks("\n".join(lines)))
+
+
+def markdown_blocks(text: str) -> Iterator[Block]:
+    """Headings (``#``) and paragraphs; code blocks, lists, quotes and tables are left out.
+
+    >>> list(markdown_blocks("# Cats\\n\\nThey *eat*\\n[fish](x).\\n\\n```\\n# no\\n```"))
+    [Block(level=1, text='Cats'), Block(level=0, text='They eat fish.')]
+    """
+    paragraph: list[str] = []
+    fence = ""
+    for line in [*text.split("\n"), ""]:
+        mark = FENCE.match(line)
+        heading = MARKDOWN_HEADING.match(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) else fence
+            continue
+        if line.strip() and not (mark or heading or NO_PROSE.match(line)):
+            paragraph.append(line.strip())
+            continue
+        if paragraph:
+            yield Block(0, _plain(" ".join(paragraph)))
+            paragraph = []
+        fence = mark[1] if mark else ""
+        if heading:
+            yield Block(len(heading[1]), _plain(heading[2]))
+
+
+def _plain(text: str) -> str:
+    return MARKDOWN_MARKS.sub("", MARKDOWN_LINK.sub(r"\1", text)).strip()
+
+
+def read_html(path: str | Path) -> Iterator[Document]:
+    """The one document of an HTML file."""
+    lines = [line for _, line in decoded_lines(str(path))]
+    yield build_document(html_blocks("\n".join(lines)))
+
+
+class _Blocks(HTMLParser):
+    """Collects the text of headings and paragraphs; ``hidden`` counts the open elements whose text is not read."""
+
+    HIDDEN = frozenset({"script", "style", "head", "nav", "header", "footer", "pre", "table", "ul", "ol", "aside"})
+    HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+    BREAKS = frozenset({"p", "div", "section", "article", "main", "body", "blockquote", "br", "hr", "dl", "dd", "dt"})
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.blocks: list[Block] = []
+        self.parts: list[str] = []
+        self.hidden = 0
+        self.level = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in self.HIDDEN or tag in self.HEADINGS or tag in self.BREAKS:
+            self.flush()
+        self.hidden += tag in self.HIDDEN
+        if tag in self.HEADINGS:
+            self.level = int(tag[1])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.HIDDEN or tag in self.HEADINGS or tag in self.BREAKS:
+            self.flush()
+        if tag in self.HIDDEN:
+            self.hidden = max(0, self.hidden - 1)
+
+    def handle_data(self, data: str) -> None:
+        if not self.hidden:
+            self.parts.append(data)
+
+    def flush(self) -> None:
+        """End the heading or paragraph that is open."""
+        text = " ".join("".join(self.parts).split())
+        if text:
+            self.blocks.append(Block(self.level, text))
+        self.parts, self.level = [], 0
+
+
+def html_blocks(text: str) -> list[Block]:
+    """Headings and paragraphs; scripts, styles, lists, tables, code and navigation are left out.
+
+    >>> html_blocks("<h1>Cats</h1><script>x</script><p>They <b>eat</b>.</p>")
+    [Block(level=1, text='Cats'), Block(level=0, text='They eat.')]
+    """
+    parser = _Blocks()
+    parser.feed(text)
+    parser.close()
+    parser.flush()
+    return parser.blocks
+
+
+READERS: dict[str, Callable[[str | Path], Iterator[Document]]] = {
+    ".xml": read_mediawiki,
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+    ".html": read_html,
+    ".htm": read_html,
+}

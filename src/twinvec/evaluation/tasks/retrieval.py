@@ -1,0 +1,142 @@
+"""Retrieval: every query is compared with every document by cosine.
+
+Rankings are scored as trec_eval and BEIR do: nDCG with the grade as gain; any grade above 0 is relevant elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from twinvec.errors import InputError
+from twinvec.evaluation.statistics import Outcome
+from twinvec.evaluation.tasks.common import Embed, embed_once
+from twinvec.search import search
+
+__all__ = [
+    "RetrievalTask",
+    "average_precision_of",
+    "ndcg",
+    "recall",
+    "reciprocal_rank",
+    "run_retrieval",
+]
+
+
+def ndcg(grades: Sequence[float], ideal: Sequence[float], *, k: int) -> float:
+    """Discounted gain of the first ``k`` places over the best possible one; the gain is the grade itself.
+
+    ``grades`` are those of the ranking, ``ideal`` those of all relevant documents, in any order.
+
+    >>> round(ndcg([0, 1], [1], k=10), 4)
+    0.6309
+    """
+    return _gain(grades[:k]) / _gain(sorted(ideal, reverse=True)[:k])
+
+
+def average_precision_of(grades: Sequence[float], n_relevant: int) -> float:
+    """Mean, over all relevant documents, of the precision at their places; one that is not ranked counts 0.
+
+    >>> average_precision_of([1, 0, 1], n_relevant=2)
+    0.8333333333333333
+    """
+    places = [place for place, grade in enumerate(grades, start=1) if grade > 0]
+    return sum(found / place for found, place in enumerate(places, start=1)) / n_relevant
+
+
+def reciprocal_rank(grades: Sequence[float], *, k: int) -> float:
+    """1 over the place of the first relevant document; 0 if none is among the first ``k``.
+
+    >>> reciprocal_rank([0, 0, 2], k=10), reciprocal_rank([0, 0, 2], k=2)
+    (0.3333333333333333, 0.0)
+    """
+    return next((1 / place for place, grade in enumerate(grades[:k], start=1) if grade > 0), 0.0)
+
+
+def recall(grades: Sequence[float], n_relevant: int, *, k: int) -> float:
+    """The share of the relevant documents that is among the first ``k``.
+
+    >>> recall([1, 0, 1], 4, k=2)
+    0.25
+    """
+    return sum(grade > 0 for grade in grades[:k]) / n_relevant
+
+
+def _gain(grades: Sequence[float]) -> float:
+    return float(np.sum(np.asarray(grades, dtype=np.float64) / np.log2(np.arange(2, len(grades) + 2))))
+
+
+DEPTH = 1000  # how far down a ranking is read; trec_eval reads as far
+
+
+@dataclass(frozen=True)
+class RetrievalTask:
+    """Queries and documents by their ids, and for each query the grades of its relevant documents."""
+
+    name: str
+    queries: Mapping[str, str]
+    documents: Mapping[str, str]
+    relevant: Mapping[str, Mapping[str, float]]
+
+    def __post_init__(self) -> None:
+        if not self.queries or not self.documents:
+            raise InputError(f"{self.name}: {len(self.queries)} queries and {len(self.documents)} documents.")
+        for query in self.queries:
+            if not any(grade > 0 for grade in self.relevant.get(query, {}).values()):
+                raise InputError(
+                    f"{self.name}: the query {query!r} has no relevant document.",
+                    hint="Leave it out: no ranking of it can be right.",
+                )
+        for query, grades in self.relevant.items():
+            if query not in self.queries:
+                raise InputError(f"{self.name}: there are grades for {query!r}, which is no query.")
+            for document in grades:
+                if document not in self.documents:
+                    raise InputError(
+                        f"{self.name}: query {query!r} has a grade for {document!r}, which is no document."
+                    )
+
+
+def run_retrieval(
+    task: RetrievalTask, embed: Embed, *, embed_documents: Embed | None = None, recall_at: Sequence[int] = (10, 100)
+) -> list[Outcome]:
+    """Outcomes with one value per query, in the order of the task: nDCG@10, AP, RR@10 and recall at each ``k``.
+
+    ``embed_documents`` is for models that encode documents otherwise than queries.
+    """
+    if any(k < 1 or k > DEPTH for k in recall_at):
+        raise InputError(f"recall_at is {list(recall_at)}.", hint=f"Give places from 1 to {DEPTH}.")
+    measures: dict[str, Callable[[list[float], list[float]], float]] = {
+        "nDCG@10 x 100, gain = grade": lambda ranked, ideal: ndcg(ranked, ideal, k=10),
+        f"MAP x 100 over the first {DEPTH:,}": lambda ranked, ideal: average_precision_of(ranked, len(ideal)),
+        "MRR@10 x 100": lambda ranked, _: reciprocal_rank(ranked, k=10),
+    }
+    for k in recall_at:
+        measures[f"Recall@{k} x 100"] = partial(_recall, k=k)
+    rankings = list(_rankings(task, embed, embed_documents or embed))
+    return [
+        Outcome(
+            task=task.name,
+            protocol=f"{name}, exact cosine over all {len(task.documents):,} documents",
+            statistic="mean",
+            predicted=np.array([measure(ranked, ideal) for ranked, ideal in rankings]),
+        )
+        for name, measure in measures.items()
+    ]
+
+
+def _recall(ranked: list[float], ideal: list[float], *, k: int) -> float:
+    return recall(ranked, len(ideal), k=k)
+
+
+def _rankings(task: RetrievalTask, embed: Embed, embed_documents: Embed) -> Iterator[tuple[list[float], list[float]]]:
+    """For every query the grades of its ranking, best place first, and those of its relevant documents."""
+    queries, documents = list(task.queries), list(task.documents)
+    (asked,) = embed_once(embed, [task.queries[query] for query in queries])
+    (stored,) = embed_once(embed_documents, [task.documents[document] for document in documents])
+    hits = search(asked, stored, k=min(DEPTH, len(documents)))
+    for query, ids in zip(queries, hits.ids, strict=True):
+        grades = task.relevant[query]
+        yield [grades.get(documents[place], 0.0) for place in ids], [grade for grade in grades.values() if grade > 0]

@@ -1,0 +1,123 @@
+"""Write a model folder in the old sentence-transformers layout, which every release reads."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import save_file
+
+from twinvec.files import saved_folder, write_json
+from twinvec.model.folder import POOLING_KEYS, WK, WK_TYPE, Dense, LayerNorm, ModelFolder, Module, Pooling
+from twinvec.ownership import MODEL
+from twinvec.types import Array
+
+__all__ = ["copy_card", "module_path", "save_model", "write_model", "write_modules"]
+
+WEIGHT_FILES = (
+    "model*.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model*.bin",
+    "pytorch_model.bin.index.json",
+)
+# Beside the weights, what a transformers folder consists of. Exports to other formats are not taken along.
+BACKBONE_FILES = (
+    "config.json",
+    "added_tokens.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.*",
+    "merges.txt",
+    "sentencepiece*.model",
+    "spiece.model",
+)
+WIDTH_KEYS = ("hidden_size", "dim", "d_model", "n_embd", "emb_dim")  # as the architectures call it
+PREFIX = "sentence_transformers.models."
+
+
+def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array] | None = None) -> None:
+    """Write ``folder`` anew at ``target``, whole or not at all. What is no sentence model stays none.
+
+    ``weights`` take the place of the folder's own files of weights.
+    """
+    with saved_folder(target, MODEL) as place:
+        write_model(folder, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
+        if weights:
+            save_file(dict(weights), place / "model.safetensors", metadata={"format": "pt"})
+        copy_card(folder, place)
+
+
+def write_model(folder: ModelFolder, place: Path, *, files: tuple[str, ...] = BACKBONE_FILES) -> None:
+    """Write a model's configs into ``place``, with those files of its backbone that match ``files``."""
+    for pattern in files:
+        for file in folder.backbone.glob(pattern):
+            shutil.copyfile(file, place / file.name)
+    if folder.is_sentence_model:
+        width = next((int(folder.config[key]) for key in WIDTH_KEYS if key in folder.config), 0)
+        write_modules(folder, place, width=width)
+        limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
+        write_json(place / "sentence_bert_config.json", limits)
+    folder.check_unchanged()  # what was copied must be what was loaded
+
+
+def copy_card(folder: ModelFolder, place: Path) -> None:
+    """Take the model's README along, if it has one."""
+    if (folder.path / "README.md").is_file():
+        shutil.copyfile(folder.path / "README.md", place / "README.md")
+
+
+def module_path(index: int, module: Module) -> str:
+    """The folder of a module within its model; the first after the backbone has index 1."""
+    return f"{index}_{type(module).__name__}"
+
+
+def write_modules(folder: ModelFolder, place: Path, *, width: int = 0) -> None:
+    """Write which modules a model has, and how texts are prepared for it; ``width`` is that of its states."""
+    first, others = ("StaticEmbedding", folder.modules[1:]) if folder.is_static else ("Transformer", folder.modules)
+    rows = [_row(0, PREFIX + first, "")]
+    for index, module in enumerate(others, start=1):
+        path = module_path(index, module)
+        kind = WK_TYPE if isinstance(module, WK) else PREFIX + type(module).__name__
+        rows.append(_row(index, kind, path))
+        _write_module(module, place / path, width)
+    write_json(place / "modules.json", rows)
+    write_json(place / "config_sentence_transformers.json", _settings(folder))
+
+
+def _row(index: int, kind: str, path: str) -> dict[str, Any]:
+    return {"idx": index, "name": str(index), "path": path, "type": kind}
+
+
+def _settings(folder: ModelFolder) -> dict[str, Any]:
+    return {
+        "__version__": {},
+        "prompts": folder.prompts,
+        "default_prompt_name": folder.default_prompt,
+        "similarity_fn_name": folder.similarity,
+        "truncate_dim": folder.truncate_dim,
+    }
+
+
+def _write_module(module: Module, place: Path, width: int) -> None:
+    place.mkdir()
+    if isinstance(module, Pooling):
+        write_json(place / "config.json", _pooling_config(module, width))
+    elif isinstance(module, WK):
+        write_json(place / "config.json", {**asdict(module.settings), "include_prompt": module.include_prompt})
+    elif isinstance(module, (Dense, LayerNorm)):
+        for file in module.folder.iterdir():
+            if file.name in ("config.json", "model.safetensors", "pytorch_model.bin"):
+                shutil.copyfile(file, place / file.name)
+
+
+def _pooling_config(module: Pooling, width: int) -> dict[str, Any]:
+    config: dict[str, Any] = {"word_embedding_dimension": width}
+    config |= {key: mode in module.modes for key, mode in POOLING_KEYS.items()}
+    if tuple(mode for mode in POOLING_KEYS.values() if mode in module.modes) != module.modes:
+        # Only the new key can say that the modes are joined in another order.
+        config = {"embedding_dimension": width, "pooling_mode": list(module.modes)}
+    return config | {"include_prompt": module.include_prompt}

@@ -1,0 +1,340 @@
+"""Texts to token ids: input checks, tokenizing, a cache of words seen before, and windows over long texts."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer as FastTokenizer
+from tokenizers import normalizers, pre_tokenizers
+from tokenizers.implementations import BertWordPieceTokenizer
+from tokenizers.normalizers import BertNormalizer
+
+from twinvec.errors import InputError, ModelFolderError, shown
+from twinvec.files import read_json
+from twinvec.json_checks import JsonObject
+from twinvec.model.folder import refuse_own_code
+from twinvec.types import Ids
+
+__all__ = [
+    "FlatIds",
+    "Tokenizer",
+    "WordReader",
+    "check_text",
+    "check_texts",
+    "load_tokenizer",
+    "splits_at_spaces",
+    "windows",
+]
+
+
+def check_text(text: object, where: str) -> str:
+    """Return ``text`` if it can be tokenized.
+
+    >>> check_text("a", "texts[0]")
+    'a'
+    """
+    if not isinstance(text, str):
+        hint = "Decode bytes first: data.decode('utf-8')." if isinstance(text, bytes) else "Every text must be a str."
+        raise InputError(f"{where} is {shown(text)}, of type {type(text).__name__}, not a text.", hint=hint)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{where} holds a lone surrogate ({text[error.start]!a}) at character {error.start}, which is no text.",
+            hint="Read the file as UTF-8, or drop such characters: text.encode('utf-8', 'replace').decode().",
+        ) from error
+    return text
+
+
+def check_texts(texts: Iterable[str], first: int = 0) -> list[str]:
+    """Return the texts as a list, each one checked. Messages count them from ``first``."""
+    if isinstance(texts, (bytes, dict)) or not isinstance(texts, Iterable):
+        raise InputError(
+            f"Expected a text or a list of texts, got {type(texts).__name__}.",
+            hint="Give a str or a list of str.",
+        )
+    # ASCII needs no further look; for most texts that is all the check costs
+    return [
+        text if isinstance(text, str) and text.isascii() else check_text(text, f"texts[{i}]")
+        for i, text in enumerate(texts, first)
+    ]
+
+
+def windows(n_tokens: int, size: int, overlap: int) -> list[range]:
+    """Ranges of at most ``size`` tokens that cover ``n_tokens``, neighbours sharing ``overlap`` or more.
+
+    The last window is moved back rather than left short, so that each has a full context.
+
+    >>> windows(10, size=4, overlap=1)
+    [range(0, 4), range(3, 7), range(6, 10)]
+    >>> windows(3, size=4, overlap=1)
+    [range(0, 3)]
+    """
+    if n_tokens <= size:
+        return [range(n_tokens)]
+    starts = [*range(0, n_tokens - size, size - overlap), n_tokens - size]
+    return [range(start, start + size) for start in starts]
+
+
+Item = TypeVar("Item")
+
+WORD_PIECE_FAMILIES = ("bert", "distilbert", "electra")
+CASE_CLASSES = ("Bert", "DistilBert", "Electra", "MPNet")
+PROBE = "a"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """Texts to ids, and the special ids around them."""
+
+    fast: Any = field(repr=False)
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    lower_case: bool = False
+    keeps_end: bool = False
+    limit: int | None = None  # what its file says a text is cut to; most models say it elsewhere
+
+    @property
+    def n_special(self) -> int:
+        """How many special tokens stand around every text."""
+        return len(self.prefix) + len(self.suffix)
+
+    @property
+    def n_vocabulary(self) -> int:
+        """One more than the highest id the tokenizer can give."""
+        return 1 + int(max(self.fast.get_vocab(with_added_tokens=True).values()))
+
+    def special_ids(self) -> list[int]:
+        """Ids of the special tokens, in rising order; a text that has one in its words gets that id."""
+        return sorted(id_ for id_, token in self.fast.get_added_tokens_decoder().items() if token.special)
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text, whole, without special tokens."""
+        if self.lower_case:
+            texts = [text.lower() for text in texts]
+        return [encoding.ids for encoding in _encoded(self.fast.encode_batch_fast, texts)]
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """The tokens of some ids, as the vocabulary writes them."""
+        return [str(self.fast.id_to_token(id_)) for id_ in ids]
+
+    def words(self, texts: Sequence[str]) -> list[list[str]]:
+        """For each token of ``ids`` the word that it is, as the text has it; empty for a piece of a longer word."""
+        if self.lower_case:
+            texts = [text.lower() for text in texts]
+        encodings = _encoded(self.fast.encode_batch, texts)
+        return [_whole_words(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
+
+    def cut(self, ids: list[Item], room: int) -> list[Item]:
+        """The ids, or what there is for each, that a model reads of a text: its beginning, for most models."""
+        return ids[-room:] if self.keeps_end else ids[:room]
+
+    def dress(self, ids: Sequence[int]) -> list[int]:
+        """Put the special tokens around the ids of a text."""
+        return [*self.prefix, *ids, *self.suffix]
+
+
+def _encoded(encode: Callable[..., list[Any]], texts: Sequence[str], *, special: bool = False) -> list[Any]:
+    """What the tokenizer gives, with or without special tokens around each text."""
+    try:
+        return encode(list(texts), add_special_tokens=special)
+    except Exception as error:  # the package raises bare Exception, for a word that its file has no token for
+        raise ModelFolderError(
+            f"The model's tokenizer cannot read every text: {error}.", hint="Fetch the model again."
+        ) from error
+
+
+def _whole_words(text: str, encoding: Any) -> list[str]:  # noqa: ANN401 - a compiled type without stubs
+    places = encoding.word_ids
+    pieces = Counter(places)
+    return [
+        text[start:end].strip() if place is not None and pieces[place] == 1 else ""
+        for place, (start, end) in zip(places, encoding.offsets, strict=True)
+    ]
+
+
+def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
+    """Read ``tokenizer.json``, or build a WordPiece tokenizer from an old ``vocab.txt``."""
+    config = JsonObject(read_json(folder / "tokenizer_config.json"), folder / "tokenizer_config.json")
+    refuse_own_code(config.content, "AutoTokenizer", file=config.source)
+    fast = _read_fast(folder, config)
+    truncation = fast.truncation or {}
+    fast.no_truncation()
+    fast.no_padding()
+    prefix, suffix = _around(fast, folder)
+    side = config.word("truncation_side", None, choices=("left", "right"))
+    return Tokenizer(
+        fast=fast,
+        prefix=prefix,
+        suffix=suffix,
+        lower_case=lower_case,
+        keeps_end="left" in (side, str(truncation.get("direction")).lower()),
+        limit=truncation.get("max_length"),
+    )
+
+
+def _around(fast: Any, folder: Path) -> tuple[tuple[int, ...], tuple[int, ...]]:  # noqa: ANN401
+    """The ids before and after every text, as a probe shows them."""
+    probe, bare = _encoded(fast.encode_batch, [PROBE], special=True)[0], _encoded(fast.encode_batch, [PROBE])[0].ids
+    kinds = probe.special_tokens_mask
+    if 0 not in kinds or not bare:
+        raise ModelFolderError(f"The tokenizer in {folder} turns the text {PROBE!r} into no token at all.")
+    first, last = kinds.index(0), len(kinds) - 1 - kinds[::-1].index(0)
+    if probe.ids[first : last + 1] != bare or any(probe.type_ids):
+        raise ModelFolderError(
+            f"The tokenizer in {folder} does more than put special tokens around a text.",
+            hint="Such a model cannot be loaded here; use sentence-transformers for it.",
+        )
+    return tuple(probe.ids[:first]), tuple(probe.ids[last + 1 :])
+
+
+def _read_fast(folder: Path, config: JsonObject) -> Any:  # noqa: ANN401 - a compiled type without stubs
+    path = folder / "tokenizer.json"
+    if path.is_file():
+        try:
+            fast = FastTokenizer.from_file(str(path))
+        except Exception as error:  # the package raises bare Exception for any bad file
+            raise ModelFolderError(
+                f"{path} cannot be read as a tokenizer: {error}.", hint="Fetch the model again."
+            ) from error
+        return _with_case(fast, config)
+    vocabulary = folder / "vocab.txt"
+    has_more = (folder / "added_tokens.json").is_file() or "added_tokens_decoder" in config.content
+    kind = read_json(folder / "config.json").get("model_type")
+    is_bert = isinstance(kind, str) and kind in WORD_PIECE_FAMILIES
+    if vocabulary.is_file() and is_bert and not has_more:
+        return _word_piece(vocabulary, config)
+    raise ModelFolderError(
+        f"{folder} holds no tokenizer.json"
+        + (", and its vocab.txt alone is not enough." if vocabulary.is_file() else " and no vocab.txt."),
+        hint="Save the fast tokenizer there: AutoTokenizer.from_pretrained(name).save_pretrained(folder).",
+    )
+
+
+def _with_case(fast: Any, config: JsonObject) -> Any:  # noqa: ANN401
+    """BERT's own tokenizer classes follow the case of their config, should ``tokenizer.json`` say otherwise."""
+    follows = (config.text("tokenizer_class", None) or "").startswith(CASE_CLASSES)
+    usual = fast.normalizer
+    if follows and config.content.get("do_lower_case") is not None and isinstance(usual, BertNormalizer):
+        fast.normalizer = BertNormalizer(
+            clean_text=usual.clean_text,
+            handle_chinese_chars=config.flag("tokenize_chinese_chars", usual.handle_chinese_chars),
+            strip_accents=_accents(config, usual.strip_accents),
+            lowercase=config.flag("do_lower_case"),
+        )
+    return fast
+
+
+def _accents(config: JsonObject, default: bool | None) -> bool | None:
+    """Whether accents are taken off; None is where the text is lower-cased."""
+    if config.content.get("strip_accents", default) is None:
+        return None
+    return config.flag("strip_accents", bool(default))
+
+
+def _word_piece(vocabulary: Path, config: JsonObject) -> Any:  # noqa: ANN401
+    special = {
+        name: _content(config, name, default)
+        for name, default in (("unk_token", "[UNK]"), ("sep_token", "[SEP]"), ("cls_token", "[CLS]"))
+    }
+    settings = {
+        "lowercase": config.flag("do_lower_case", True),
+        "strip_accents": _accents(config, None),
+        "handle_chinese_chars": config.flag("tokenize_chinese_chars", True),
+    }
+    try:
+        return BertWordPieceTokenizer(str(vocabulary), **settings, **special)._tokenizer
+    except Exception as error:  # the package raises bare Exception for any bad file
+        raise ModelFolderError(
+            f"{vocabulary} cannot be read as a vocabulary: {error}.", hint="Fetch the model again."
+        ) from error
+
+
+def _content(config: JsonObject, name: str, default: str) -> str:
+    """A token, which stands as a text or as an object that holds one."""
+    if isinstance(config.content.get(name), dict):
+        return str(config.inner(name).text("content"))
+    return str(config.text(name, default))
+
+
+N_REMEMBERED = 1 << 16  # words; with their ids some 15 MB
+LONGEST_REMEMBERED = 64  # characters; what is longer is an address or a number, and rarely comes back
+
+# Those that never look beyond a space.
+NORMALIZERS = (type(None), normalizers.BertNormalizer, normalizers.Lowercase)
+PRE_TOKENIZERS = (pre_tokenizers.BertPreTokenizer, pre_tokenizers.Whitespace, pre_tokenizers.WhitespaceSplit)
+
+
+class FlatIds(NamedTuple):
+    """Ids of all texts one after the other, ``(n_tokens,)``, and how many of them each text has, ``(n_texts,)``."""
+
+    ids: NDArray[np.int32]
+    counts: Ids
+
+
+class WordReader:
+    """Texts to ids without special tokens. Any number of threads may use one."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self._by_words = splits_at_spaces(tokenizer.fast)
+        self._known: dict[str, bytes] = {}  # ids as the bytes of int32, which join without a loop
+
+    def read(self, texts: Sequence[str]) -> FlatIds:
+        """The ids of each text, whole."""
+        words = [text.split(" ") for text in texts] if self._by_words else [[text] for text in texts]
+        found = self._look_up(list(chain.from_iterable(words)))
+        n_bytes = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
+        n_words = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
+        firsts = np.cumsum(n_words) - n_words  # every text has a word, if an empty one
+        counts = np.add.reduceat(n_bytes, firsts) // 4 if len(texts) else n_bytes
+        return FlatIds(np.frombuffer(b"".join(found), dtype=np.int32), counts)
+
+    def rows(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text as a list, whole."""
+        if not self._by_words:
+            return self.tokenizer.ids(texts)
+        flat = self.read(texts)
+        ids, stops = flat.ids.tolist(), np.cumsum(flat.counts).tolist()
+        return [ids[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
+
+    def _look_up(self, words: list[str]) -> list[bytes]:
+        if not self._by_words:
+            return list(self._tokenized(words))
+        found = list(map(self._known.get, words))
+        if None in found:
+            places = [place for place, ids in enumerate(found) if ids is None]
+            missing = list(dict.fromkeys(words[place] for place in places))
+            new = dict(zip(missing, self._tokenized(missing), strict=True))
+            self._remember(new)
+            for place in places:
+                found[place] = new[words[place]]
+        return cast(list[bytes], found)
+
+    def _tokenized(self, words: list[str]) -> Iterable[bytes]:
+        return (array("i", ids).tobytes() for ids in self.tokenizer.ids(words))
+
+    def _remember(self, new: dict[str, bytes]) -> None:
+        room = N_REMEMBERED - len(self._known)
+        if room <= 0:  # other texts have other words: begin anew
+            self._known, room = {}, N_REMEMBERED
+        usual = ((word, ids) for word, ids in new.items() if len(word) <= LONGEST_REMEMBERED)
+        self._known.update(islice(usual, room))
+
+
+def splits_at_spaces(fast: Any) -> bool:  # noqa: ANN401 - a compiled type without stubs
+    """Whether the ids on one side of a space never depend on what stands on the other."""
+    added = [token.content for token in fast.get_added_tokens_decoder().values()]
+    return (
+        isinstance(fast.normalizer, NORMALIZERS)
+        and isinstance(fast.pre_tokenizer, PRE_TOKENIZERS)
+        and all(content.isascii() and " " not in content for content in added)
+    )

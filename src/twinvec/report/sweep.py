@@ -1,0 +1,206 @@
+"""The report of a sweep: a page with a heat map and all readouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twinvec.analysis.readouts import Candidate, Reading
+from twinvec.analysis.sweep import PROTOCOL, Judged, Sweep
+from twinvec.analysis.verdict import advice, as_dict, verdict
+from twinvec.report.html import document, element, picture, table, write_folder
+from twinvec.report.plots import INK, SOFT, draw_cells, new_figure, plain, png_of
+from twinvec.wk import WKSettings
+
+__all__ = [
+    "STARRED",
+    "SWEEP_DATA",
+    "draw_sweep",
+    "sweep_html",
+    "sweep_row",
+    "write_sweep_report",
+]
+
+OWN, BEST = "#d97706", "#dc2626"
+KINDS = {False: "as they are", True: "whitened"}
+LOW_QUANTILE = 0.15  # odd readings score far below the others, and would leave these one color
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Cells of one heat map, row by row, with what rows and columns are called."""
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Sequence[Sequence[Candidate]]
+    x_label: str = ""
+
+
+def draw_sweep(sweep: Sweep) -> bytes:
+    """Scores of all readings: poolings by layers and settings of SBERT-WK, as they are and whitened."""
+    panels = [*_pooling_panels(sweep), *_wk_panels(sweep)]
+    heights = [0.36 * len(panel.rows) + (1.0 if panel.x_label else 0.55) for panel in panels]
+    n_columns = max(len(panel.columns) for panel in panels)
+    figure = new_figure(2.6 + 0.56 * max(n_columns, 10), 1.1 + sum(heights))
+    axes = figure.subplots(len(panels), 1, height_ratios=heights, squeeze=False)[:, 0]
+    values = [each.value for each in sweep.ranked if each.value is not None]
+    bounds = float(np.quantile(values, LOW_QUANTILE)), max(values)
+    scores = {each.candidate: each.value for each in sweep.judged}
+    for axis, panel in zip(axes, panels, strict=True):
+        _draw_panel(axis, panel, scores, bounds)
+        _mark(axis, panel, sweep)
+    title = f"{sweep.model} on the {sweep.n_pairs:,} pairs of {sweep.source}: {PROTOCOL}"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
+    _explain_marks(figure)
+    return png_of(figure)
+
+
+def _pooling_panels(sweep: Sweep) -> list[_Panel]:
+    readings = list(dict.fromkeys(each.candidate.reading for each in sweep.judged if each.candidate.reading.wk is None))
+    poolings = list(dict.fromkeys(reading.modes for reading in readings))
+    sets = sorted({reading.layers for reading in readings}, key=lambda layers: (len(layers) > 1, len(layers), layers))
+    return [
+        _Panel(
+            title=f"Pooled layers, {KINDS[is_whitened]}",
+            rows=["+".join(modes) for modes in poolings],
+            columns=[_layers(layers) for layers in sets],
+            cells=[[Candidate(Reading(modes, layers), is_whitened) for layers in sets] for modes in poolings],
+            x_label="layer (0: embeddings), or the mean of several",
+        )
+        for is_whitened in _kinds(sweep)
+        if poolings
+    ]
+
+
+def _layers(layers: tuple[int, ...]) -> str:
+    return str(layers[0]) if len(layers) == 1 else f"{layers[0]}+{layers[1]}" if len(layers) == 2 else "all"
+
+
+def _wk_panels(sweep: Sweep) -> list[_Panel]:
+    settings = [each.candidate.reading.wk for each in sweep.judged if each.candidate.reading.wk is not None]
+    choices = list(dict.fromkeys(settings))
+    if not choices:
+        return []
+    usual = choices[0]
+    kinds = _kinds(sweep)
+    return [
+        _Panel(
+            title=f"SBERT-WK; usual: {Reading(wk=usual).name.removeprefix('wk ')}",
+            rows=[KINDS[is_whitened] for is_whitened in kinds],
+            columns=["usual", *(_changes(each, usual) for each in choices[1:])],
+            cells=[[Candidate(Reading(wk=each), is_whitened) for each in choices] for is_whitened in kinds],
+        )
+    ]
+
+
+def _changes(settings: WKSettings, usual: WKSettings) -> str:
+    """What differs from the usual settings, short."""
+    shown = {"mode": "{}", "layer_start": "from {}", "window": "window {}", "omega": "omega {:g}"}
+    changed = {name: getattr(settings, name) for name in shown if getattr(settings, name) != getattr(usual, name)}
+    return "\n".join(shown[name].format(value) for name, value in changed.items())
+
+
+def _kinds(sweep: Sweep) -> list[bool]:
+    return sorted({each.candidate.is_whitened for each in sweep.judged})
+
+
+def _draw_panel(
+    axis: Any,  # noqa: ANN401 - matplotlib's
+    panel: _Panel,
+    scores: dict[Candidate, float | None],
+    bounds: tuple[float, float],
+) -> None:
+    found = [[scores.get(cell) for cell in row] for row in panel.cells]
+    values = np.array([[np.nan if value is None else value for value in row] for row in found])
+    draw_cells(axis, values, bounds=bounds, shown=[["-" if v is None else f"{v:.1f}" for v in row] for row in found])
+    axis.set_xticks(range(len(panel.columns)), panel.columns, fontsize=9)
+    axis.set_yticks(range(len(panel.rows)), panel.rows, fontsize=9)
+    axis.set_xlabel(panel.x_label, color=SOFT, fontsize=9)
+    plain(axis, panel.title, grid=None)
+    axis.spines[:].set_visible(False)
+
+
+def _mark(axis: Any, panel: _Panel, sweep: Sweep) -> None:  # noqa: ANN401 - matplotlib's
+    """Frames around the model's own reading and the best one."""
+    from matplotlib.patches import Rectangle
+
+    for candidate, color, inset in ((sweep.own.candidate, OWN, 0.06), (sweep.best.candidate, BEST, 0.02)):
+        for y, row in enumerate(panel.cells):
+            if candidate in row:
+                corner = row.index(candidate) - 0.5 + inset, y - 0.5 + inset
+                size = 1 - 2 * inset
+                axis.add_patch(Rectangle(corner, size, size, fill=False, edgecolor=color, linewidth=2.2, clip_on=False))
+
+
+def _explain_marks(figure: Any) -> None:  # noqa: ANN401 - matplotlib's
+    from matplotlib.patches import Patch
+
+    frames = [
+        Patch(facecolor="none", edgecolor=color, linewidth=2.2, label=label)
+        for color, label in ((OWN, "the model's own reading"), (BEST, "highest score"))
+    ]
+    figure.legend(handles=frames, loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+
+
+SWEEP_DATA = "sweep.json"
+SWEEP_PLOT = "sweep.png"
+HEADS = [
+    ("reading", ""),
+    ("score", "number"),
+    ("95 % interval", "number"),
+    ("lead", "number"),
+    ("p", "number"),
+]
+ABOUT_TABLE = (
+    "Lead: over the model's own reading. p: of a lead as high by chance, corrected for all readings. Intervals: each "
+    "reading alone, from bootstrap resamples of the pairs."
+)
+STARRED = "* cannot be saved as a model folder"
+
+
+def write_sweep_report(sweep: Sweep, target: Path, *, replace: bool = False) -> None:
+    """Write ``report.html``, ``sweep.json`` and ``sweep.png`` into a folder, all or none."""
+    plot = draw_sweep(sweep)
+    page, data = sweep_html(sweep, plot), (SWEEP_DATA, as_dict(sweep))
+    write_folder(target, page=page, files={SWEEP_PLOT: plot}, data=data, replace=replace)
+
+
+def sweep_html(sweep: Sweep, plot: bytes) -> str:
+    """The whole page."""
+    return document(f"Readings of {sweep.model}", _parts(sweep, plot))
+
+
+def _parts(sweep: Sweep, plot: bytes) -> Iterator[str]:
+    yield element("p", "Pooling lab", class_="eyebrow")
+    yield element("h1", escape(sweep.model))
+    yield element("p", escape(verdict(sweep)), class_="lead")
+    told = f"{PROTOCOL} on the {sweep.n_pairs:,} pairs of {sweep.source}, {sweep.n_texts:,} different texts."
+    for sentence in (told, *advice(sweep)):
+        yield element("p", escape(sentence), class_="note")
+    yield picture(plot, "Scores of all readings")
+    yield element("h2", "All readings")
+    yield element("p", ABOUT_TABLE, class_="note")
+    undefined = [each for each in sweep.judged if each.value is None]
+    yield table(HEADS, [sweep_row(sweep, each) for each in (*sweep.ranked, *undefined)])
+    yield element("p", f"{STARRED}.", class_="note")
+
+
+def sweep_row(sweep: Sweep, judged: Judged) -> list[str]:
+    """Name, score, interval, lead, corrected p; a star where it cannot be saved."""
+    is_own = judged is sweep.own
+    name = judged.candidate.name + " (the model's own)" * is_own + " *" * bool(judged.why_not_saved)
+    if judged.value is None or judged.interval is None or judged.lead is None:
+        return [f"{name}: {judged.problem}", "undefined", "", "", ""]
+    return [
+        name,
+        f"{judged.value:.2f}",
+        f"{judged.interval.low:.2f} to {judged.interval.high:.2f}",
+        "" if is_own else f"{judged.lead.difference:+.2f}",
+        "" if is_own else f"{judged.lead.p:.3f}",
+    ]

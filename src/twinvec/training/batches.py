@@ -1,0 +1,244 @@
+"""Batches: tokenized texts, seeded sampling, and data sets with their objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from twinvec.data.examples import Examples
+from twinvec.model.tokenizer import Tokenizer
+from twinvec.training.objectives import compare
+from twinvec.training.teachers import joined_vectors
+from twinvec.types import Ids, Vectors
+
+__all__ = [
+    "Batch",
+    "Mixing",
+    "SampledSet",
+    "Task",
+    "TokenTable",
+    "n_batches",
+    "plan_epoch",
+    "tokenize",
+    "used_ids",
+]
+
+AT_ONCE = 10_000  # texts tokenized at a time
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTable:
+    """Ids of ``n`` texts: ``ids`` holds them one after the other, ``starts`` is ``(n + 1,)``."""
+
+    ids: NDArray[np.int32]
+    starts: Ids
+    n_cut: int = 0
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> Ids:
+        """How many tokens each text has, ``(n,)``."""
+        return np.diff(self.starts)
+
+    def rows(self, places: Sequence[int] | Ids) -> list[Ids]:
+        """The ids of some texts."""
+        return [self.ids[self.starts[i] : self.starts[i + 1]].astype(np.int64) for i in places]
+
+
+def tokenize(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> TokenTable:
+    """The ids of all texts with their special tokens, cut to ``max_tokens``."""
+    room = max_tokens - tokenizer.n_special
+    chunks, lengths, n_cut = [], [], 0
+    for start in range(0, len(texts), AT_ONCE):
+        rows = tokenizer.ids(texts[start : start + AT_ONCE])
+        n_cut += sum(len(row) > room for row in rows)
+        dressed = [tokenizer.dress(tokenizer.cut(row, room) if len(row) > room else row) for row in rows]
+        lengths += [len(row) for row in dressed]
+        chunks.append(np.fromiter((i for row in dressed for i in row), dtype=np.int32))
+    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    ids = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int32)
+    return TokenTable(ids, starts, n_cut)
+
+
+Mixing = Literal["proportional", "in turn"]
+
+WINDOW = 50  # batches whose rows are sorted by length together; more would make all batches alike in every epoch
+TURNS, ROWS = 1, 2  # the first number of what is drawn, so that no two draws are the same
+GROUP_SHARE = 4  # rows that share a text fill at most this part of a batch
+
+
+@dataclass(frozen=True, slots=True)
+class SampledSet:
+    """What sampling needs to know of a data set.
+
+    ``lengths`` is ``(rows,)``, tokens of each row. ``groups`` is ``(rows,)``: rows of equal value share a text and
+    stay together; None keeps nothing together. ``share`` says how often a row is seen per epoch.
+    """
+
+    lengths: Ids
+    groups: Ids | None = None
+    share: float = 1.0
+
+    def n_batches(self, batch_size: int) -> int:
+        """Batches per epoch."""
+        return max(1, round(self.share * _ceil(len(self.lengths), batch_size)))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows of one data set."""
+
+    data_set: int
+    rows: Ids
+
+
+def n_batches(sets: Sequence[SampledSet], batch_size: int, mixing: Mixing) -> int:
+    """Batches per epoch of all sets together."""
+    counts = [each.n_batches(batch_size) for each in sets]
+    return max(counts) * len(counts) if mixing == "in turn" else sum(counts)
+
+
+def plan_epoch(
+    sets: Sequence[SampledSet], batch_size: int, *, mixing: Mixing = "proportional", seed: int = 0, epoch: int = 0
+) -> list[Batch]:
+    """The batches of one epoch. ``in turn`` repeats the smaller sets until the largest is through."""
+    counts = [each.n_batches(batch_size) for each in sets]
+    if mixing == "in turn":
+        turns = np.tile(np.arange(len(sets)), max(counts))
+    else:
+        turns = np.repeat(np.arange(len(sets)), counts)
+        np.random.default_rng([TURNS, seed, epoch]).shuffle(turns)
+    queues = [
+        iter(_batches_of(each, batch_size, n=int((turns == i).sum()), seed=(ROWS, seed, epoch, i)))
+        for i, each in enumerate(sets)
+    ]
+    return [Batch(int(i), next(queues[i])) for i in turns]
+
+
+def _batches_of(data: SampledSet, batch_size: int, *, n: int, seed: tuple[int, ...]) -> list[Ids]:
+    """``n`` batches; each pass through the rows is another order."""
+    batches: list[Ids] = []
+    passes = 0
+    while len(batches) < n:
+        batches += shuffled_batches(data, batch_size, np.random.default_rng([*seed, passes]))
+        passes += 1
+    return batches[:n]
+
+
+def shuffled_batches(data: SampledSet, batch_size: int, rng: np.random.Generator) -> list[Ids]:
+    """All rows once, in batches; at most one is smaller than ``batch_size``."""
+    order = _grouped_order(data, batch_size, rng)
+    order = np.concatenate([_by_length(part, data) for part in _cut(order, WINDOW * batch_size)])
+    batches = _cut(order, batch_size)
+    return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def _grouped_order(data: SampledSet, batch_size: int, rng: np.random.Generator) -> Ids:
+    """The rows in random order, those of a group side by side."""
+    n = len(data.lengths)
+    if data.groups is None:
+        return rng.permutation(n)
+    shuffled = rng.permutation(n)
+    _, group = np.unique(_limited(data.groups[shuffled], max(1, batch_size // GROUP_SHARE)), return_inverse=True)
+    place = rng.permutation(int(group.max()) + 1)
+    return np.asarray(shuffled[np.argsort(place[group], kind="stable")])
+
+
+def _limited(groups: Ids, most: int) -> Ids:
+    """Split groups of more than ``most`` rows: rows of equal result are of one group, at most ``most``.
+
+    >>> len(set(_limited(np.array([7, 7, 7, 5]), 2).tolist()))
+    3
+    """
+    order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
+    is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    first = np.maximum.accumulate(np.where(is_first, np.arange(len(groups)), 0))
+    rank = np.empty(len(groups), dtype=np.int64)
+    rank[order] = np.arange(len(groups)) - first
+    return np.asarray(groups * len(groups) + rank // most)
+
+
+def _by_length(rows: Ids, data: SampledSet) -> Ids:
+    """Rows sorted by length, longest first; a group goes by its longest row and stays together."""
+    lengths = data.lengths[rows]
+    if data.groups is not None:
+        runs = np.cumsum(np.concatenate([[0], np.diff(data.groups[rows]) != 0]))
+        longest: NDArray[np.int64] = np.zeros(int(runs[-1]) + 1, dtype=np.int64)
+        np.maximum.at(longest, runs, lengths)
+        lengths = longest[runs]
+    return np.asarray(rows[np.argsort(-lengths, kind="stable")])
+
+
+def _cut(rows: Ids, size: int) -> list[Ids]:
+    return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+
+def _ceil(n: int, size: int) -> int:
+    return -(-n // size)
+
+
+GROUPED_KINDS = ("labelled_pairs", "scored_pairs", "marked_pairs", "triplets")  # ranking wants different texts
+
+
+@dataclass(frozen=True)
+class Task:
+    """Examples, their tokens and their objective; ``teachers`` are ``(texts, width)`` each, of every different text."""
+
+    examples: Examples
+    tokens: TokenTable
+    objective: nn.Module
+    share: float = 1.0
+    teachers: tuple[Vectors, ...] = ()
+
+    @cached_property
+    def sampled(self) -> SampledSet:
+        """What sampling needs to know."""
+        lengths = self.tokens.lengths
+        whole = sum(_by_row(lengths[places]).sum(axis=1) for places in self.examples.places.values())
+        first = next(iter(self.examples.places.values()))
+        groups = first if self.examples.kind in GROUPED_KINDS else None
+        return SampledSet(np.asarray(whole), groups, self.share)
+
+    def texts_of(self, rows: Ids) -> tuple[Ids, dict[str, Ids]]:
+        """The different texts of some rows, and for each role the places of its texts among them."""
+        places = {role: texts[rows] for role, texts in self.examples.places.items()}
+        different, where = np.unique(np.concatenate([each.ravel() for each in places.values()]), return_inverse=True)
+        ends = np.cumsum([each.size for each in places.values()])[:-1]
+        found = np.split(where, ends)
+        return different, {
+            role: part.reshape(each.shape) for (role, each), part in zip(places.items(), found, strict=True)
+        }
+
+    def loss(self, vectors: Tensor, rows: Ids, texts: tuple[Ids, dict[str, Ids]]) -> Tensor:
+        """The objective of some rows; ``vectors`` are those of their different texts."""
+        _, places = texts
+        index = {role: torch.from_numpy(each).to(vectors.device) for role, each in places.items()}
+        by_role = {role: vectors[each] for role, each in index.items()}
+        return compare(self.objective, by_role, target=self._target(rows, vectors.device), ids=index)
+
+    def _target(self, rows: Ids, device: Any) -> Tensor | None:  # noqa: ANN401 - a torch device
+        if self.teachers:
+            own = self.examples.places["text"][rows]
+            return torch.from_numpy(joined_vectors([each[own] for each in self.teachers])).to(device)
+        if self.examples.targets is None:
+            return None
+        return torch.from_numpy(self.examples.targets[rows]).to(device)
+
+
+def _by_row(values: Ids) -> Ids:
+    return values.reshape(len(values), -1)
+
+
+def used_ids(tasks: list[Task]) -> Ids:
+    """The token ids that occur in any text of any task, sorted."""
+    return np.unique(np.concatenate([np.unique(task.tokens.ids) for task in tasks])).astype(np.int64)

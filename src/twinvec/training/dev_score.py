@@ -1,0 +1,89 @@
+"""The score of a network on examples that it is not trained on: what decides which weights are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from twinvec.data.examples import Examples
+from twinvec.errors import InputError, TrainingError, UnknownNameError
+from twinvec.metrics import spearman
+from twinvec.training.batches import TokenTable
+from twinvec.training.network import Network, StaticNetwork
+from twinvec.types import Array, Vectors
+from twinvec.vectors import similarity_pairwise, unit_rows
+
+__all__ = ["JUDGED_KINDS", "Judge"]
+
+
+def spearman_of_cosine(vectors: Mapping[str, Vectors], gold: Array) -> float:
+    """100 times the rank correlation of cosine and gold score."""
+    return 100 * spearman(similarity_pairwise(vectors["text1"], vectors["text2"]), gold)
+
+
+def triplet_accuracy(vectors: Mapping[str, Vectors], _: Array) -> float:
+    """Percentage of triplets whose positive is nearer to the anchor, by cosine, than the negative."""
+    near = similarity_pairwise(vectors["anchor"], vectors["positive"])
+    return 100 * float((near > similarity_pairwise(vectors["anchor"], vectors["negative"])).mean())
+
+
+def first_hit_rate(vectors: Mapping[str, Vectors], _: Array) -> float:
+    """Percentage of anchors whose own positive is nearer, by cosine, than those of all others."""
+    anchors, positives = unit_rows(vectors["anchor"]), unit_rows(vectors["positive"])
+    own = (anchors * positives).sum(axis=1)
+    n_hits = 0
+    for start in range(0, len(anchors), 512):
+        part = slice(start, start + 512)
+        scores = anchors[part] @ positives.T
+        # Copies of the own positive score the same but for rounding, and are no misses.
+        n_hits += int((scores.max(axis=1) <= own[part] + 1e-6).sum())
+    return 100 * n_hits / len(anchors)
+
+
+JUDGED_KINDS: dict[str, tuple[str, Callable[[Mapping[str, Vectors], Array], float]]] = {
+    "scored_pairs": ("Spearman x 100 of cosine", spearman_of_cosine),
+    "triplets": ("accuracy by cosine, %", triplet_accuracy),
+    "ranked": ("first hit by cosine, %", first_hit_rate),
+}
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Examples with their tokens, and the score that goes with their kind."""
+
+    examples: Examples
+    tokens: TokenTable
+
+    def __post_init__(self) -> None:
+        if self.examples.kind not in JUDGED_KINDS:
+            raise UnknownNameError("kind of examples to judge by:", self.examples.kind, JUDGED_KINDS)
+        targets = self.examples.targets
+        if self.examples.kind == "scored_pairs" and (targets is None or targets.min() == targets.max()):
+            raise InputError(
+                f"All {len(self.examples)} scores of {self.examples.name} are equal: nothing correlates with them.",
+                hint="Judge by a file with different scores.",
+            )
+
+    @property
+    def protocol(self) -> str:
+        """What the score is."""
+        return JUDGED_KINDS[self.examples.kind][0]
+
+    def score(self, network: Network | StaticNetwork) -> float:
+        """The score of the network as it is; higher is better.
+
+        A network whose vectors are all the same has no score: that is an error.
+        """
+        rows = self.tokens.rows(np.arange(len(self.tokens)))
+        vectors = network.encode(rows)
+        by_role = {role: vectors[places] for role, places in self.examples.places.items()}
+        targets = self.examples.targets
+        try:
+            return JUDGED_KINDS[self.examples.kind][1](by_role, np.empty(0) if targets is None else targets)
+        except InputError as error:
+            raise TrainingError(
+                f"The model tells no pair of {self.examples.name} from another: {error.problem}",
+                hint="It has collapsed, or was never a language model; try a lower learning rate.",
+            ) from error

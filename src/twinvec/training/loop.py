@@ -1,0 +1,218 @@
+"""The training loop and its gradients. It yields after every step; the caller logs, evaluates and saves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from twinvec.errors import TrainingError
+from twinvec.training.batches import Batch, Task, n_batches, plan_epoch, used_ids
+from twinvec.training.network import Network, StaticNetwork
+from twinvec.training.processes import ALONE, DROPOUT, Processes, drawn_from
+from twinvec.training.recipe import TrainSettings, learning_rate
+from twinvec.types import Ids
+
+__all__ = [
+    "EncodeTexts",
+    "Part",
+    "StepReport",
+    "Training",
+    "backward",
+    "n_steps",
+    "start_training",
+    "train",
+]
+
+LossOf = Callable[[Tensor], Tensor]  # of the vectors of all different texts, (texts, width)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodeTexts:
+    """How the texts of a batch become vectors."""
+
+    network: Network | StaticNetwork
+    processes: Processes
+    cached_texts: int | None = None
+    in_bfloat16: bool = False
+
+    def vectors(self, rows: Sequence[Ids], draw: tuple[int, ...]) -> Tensor:
+        """Vectors of some texts, ``(texts, width)``, in float32."""
+        device = self.processes.device
+        with (
+            drawn_from(*draw, device=device),
+            torch.autocast(device.partition(":")[0], torch.bfloat16, enabled=self.in_bfloat16),
+        ):
+            vectors: Tensor = self.network(rows)
+        return vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of this process's texts: their places in the batch, and what dropout draws from."""
+
+    places: slice
+    draw: tuple[int, ...]
+
+
+def backward(
+    encode: EncodeTexts, rows: Sequence[Ids], loss_of: LossOf, *, draw: tuple[int, ...], scale: float
+) -> float:
+    """Add the gradients of ``scale`` times the loss to the network's and the objective's; returns the loss.
+
+    ``rows`` are the ids of all different texts of the batch; ``draw`` names the step.
+    """
+    processes = encode.processes
+    places = processes.share(np.array([len(row) for row in rows]))
+    mine = [rows[i] for i in places]
+    parts = list(_parts(len(mine), encode.cached_texts, (*draw, processes.rank)))
+    with torch.set_grad_enabled(len(parts) == 1):
+        none = torch.zeros(0, encode.network.width, device=processes.device)
+        vectors = torch.cat([none, *(encode.vectors(mine[part.places], part.draw) for part in parts)])
+    if len(parts) != 1:
+        vectors.requires_grad_()
+    loss = loss_of(processes.joint(vectors, places, len(rows)))
+    (scale * loss).backward()
+    if len(parts) > 1:
+        for part in parts:
+            encode.vectors(mine[part.places], part.draw).backward(vectors.grad[part.places])
+    return float(loss.detach())
+
+
+def _parts(n: int, size: int | None, draw: tuple[int, ...]) -> Iterator[Part]:
+    size = size or max(n, 1)
+    for number, start in enumerate(range(0, n, size)):
+        yield Part(slice(start, start + size), (*draw, number))
+
+
+N_NAMED = 16  # examples of a bad batch that are named
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """What one step did. ``step`` counts from 1."""
+
+    step: int
+    epoch: float
+    loss: float
+    rate: float
+    grad_norm: float
+    n_rows: int
+    seconds: float
+
+
+@dataclass
+class Training:
+    """The state of a run: all that a checkpoint holds, beside the numbers of the recipe."""
+
+    network: Network | StaticNetwork
+    objectives: nn.ModuleList
+    optimizer: torch.optim.Optimizer
+    step: int = 0
+
+    def parameters(self) -> list[nn.Parameter]:
+        """All that is learned."""
+        return [*self.network.parameters(), *self.objectives.parameters()]
+
+
+def start_training(
+    network: Network | StaticNetwork, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
+) -> Training:
+    """The state before the first step."""
+    network.to(processes.device)
+    if settings.weight_decay == 0:
+        network.train_only(used_ids(list(tasks)))
+    objectives = nn.ModuleList(task.objective for task in tasks).to(processes.device)
+    optimizer = torch.optim.AdamW(
+        [*network.parameters(), *objectives.parameters()],
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        fused=True,
+    )
+    return Training(network, objectives, optimizer)
+
+
+def n_steps(tasks: Sequence[Task], settings: TrainSettings) -> int:
+    """How many steps the whole run takes."""
+    per_epoch = n_batches([task.sampled for task in tasks], settings.batch_size, settings.mixing)
+    steps = -(-per_epoch * settings.epochs // settings.accumulation)
+    return min(steps, settings.max_steps or steps)
+
+
+def train(
+    training: Training, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
+) -> Iterator[StepReport]:
+    """Train from ``training.step`` to the end, yielding after every step."""
+    encode = EncodeTexts(training.network, processes, settings.cached_texts, settings.precision == "bfloat16")
+    training.network.train()
+    training.objectives.train()
+    total = n_steps(tasks, settings)
+    per_epoch = n_batches([task.sampled for task in tasks], settings.batch_size, settings.mixing)
+    batches = _batches_from(training.step * settings.accumulation, tasks, settings)
+    while training.step < total:
+        started = time.perf_counter()
+        together = list(islice(batches, settings.accumulation))
+        loss = _gradients(encode, together, tasks, draw=(DROPOUT, settings.seed, training.step))
+        processes.add_gradients(training.network.parameters())
+        norm = float(nn.utils.clip_grad_norm_(training.parameters(), settings.max_grad_norm or float("inf")))
+        _check_finite(loss, norm, training.step + 1, batches=together, tasks=tasks)
+        rate = learning_rate(training.step, total, settings)
+        for group in training.optimizer.param_groups:
+            group["lr"] = rate
+        training.optimizer.step()
+        training.network.zero_grad(set_to_none=False)  # memory that is given back must be faulted in again
+        training.objectives.zero_grad()  # to None: one that has no part in the next step must not move
+        training.step += 1
+        yield StepReport(
+            step=training.step,
+            epoch=training.step * settings.accumulation / per_epoch,
+            loss=loss,
+            rate=rate,
+            grad_norm=norm,
+            n_rows=sum(len(batch.rows) for batch in together),
+            seconds=time.perf_counter() - started,
+        )
+
+
+def _batches_from(first: int, tasks: Sequence[Task], settings: TrainSettings) -> Iterator[Batch]:
+    """The batches of all epochs, without the first ones."""
+    sets = [task.sampled for task in tasks]
+    done, skipped = divmod(first, n_batches(sets, settings.batch_size, settings.mixing))
+    epochs = (
+        plan_epoch(sets, settings.batch_size, mixing=settings.mixing, seed=settings.seed, epoch=epoch)
+        for epoch in range(done, settings.epochs)
+    )
+    return islice(chain.from_iterable(epochs), skipped, None)
+
+
+def _gradients(encode: EncodeTexts, batches: Sequence[Batch], tasks: Sequence[Task], *, draw: tuple[int, ...]) -> float:
+    """Leave the gradients of the mean loss of some batches in the parameters; returns that loss."""
+    losses = []
+    for number, batch in enumerate(batches):
+        task = tasks[batch.data_set]
+        texts = task.texts_of(batch.rows)
+        loss_of = partial(task.loss, rows=batch.rows, texts=texts)
+        rows = task.tokens.rows(texts[0])
+        losses.append(backward(encode, rows, loss_of, draw=(*draw, number), scale=1 / len(batches)))
+    return sum(losses) / len(losses)
+
+
+def _check_finite(loss: float, norm: float, step: int, *, batches: Sequence[Batch], tasks: Sequence[Task]) -> None:
+    """Stop before a step that would spoil all weights, and say which rows led to it."""
+    if torch.isfinite(torch.tensor([loss, norm])).all():
+        return
+    names = "; ".join(
+        f"{tasks[batch.data_set].examples.name}, examples {', '.join(str(row + 1) for row in batch.rows[:N_NAMED])}"
+        for batch in batches
+    )
+    what = "gradient" if torch.isfinite(torch.tensor(loss)) else "loss"
+    raise TrainingError(
+        f"The {what} of step {step} is not finite (loss {loss}, gradient {norm}), in the batch of {names}.",
+        hint="The state before it is saved. Look at these examples, or start anew with a lower learning rate.",
+    )

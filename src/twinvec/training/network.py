@@ -1,0 +1,218 @@
+"""The network that is trained: a backbone with its readout, or a static table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import transformers
+from safetensors.numpy import save_file
+from torch import Tensor, nn
+from torch.nn.functional import embedding
+
+from twinvec.engine.batching import pad, plan_batches
+from twinvec.engine.readout import readout_width
+from twinvec.engine.static import fill_static
+from twinvec.engine.torch import quiet
+from twinvec.engine.weights import pack_int8, read_weights
+from twinvec.errors import InputError
+from twinvec.files import read_json, write_json
+from twinvec.loading import load
+from twinvec.model.folder import WK, ModelFolder, Pooling
+from twinvec.model.save import module_path, write_model
+from twinvec.model.tokenizer import Tokenizer
+from twinvec.training.backbone import Backbone
+from twinvec.training.readout import POOLERS, make_head, wk_vectors, write_head
+from twinvec.types import Ids, StoredPrecision, Vectors
+
+__all__ = [
+    "Network",
+    "StaticNetwork",
+    "UsedRows",
+    "start_table",
+]
+
+
+class UsedRows(nn.Module):  # type: ignore[misc] # torch is not typed here
+    """Looks up ids of the whole vocabulary in a table of some of its rows."""
+
+    def __init__(self, whole: nn.Embedding, used: Ids) -> None:
+        super().__init__()
+        self._whole = [whole]  # in a list, so that it is neither trained nor saved
+        self.register_buffer("_used", torch.from_numpy(used).to(whole.weight.device), persistent=False)
+        self.weight = nn.Parameter(whole.weight.detach()[self._used].clone())
+        # An id that was not announced finds no row, and fails loudly.
+        places = torch.full((len(whole.weight),), len(used), device=whole.weight.device)
+        places[self._used] = torch.arange(len(used), device=whole.weight.device)
+        self.register_buffer("_places", places, persistent=False)
+        padding = whole.padding_idx
+        is_there = padding is not None and int(places[padding]) < len(used)
+        self._padding = int(places[padding]) if is_there else None
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Rows of the table, ``(..., width)``; the padding row gets no gradient, as in the whole table."""
+        return embedding(self._places[ids], self.weight, padding_idx=self._padding)
+
+    def whole(self) -> nn.Embedding:
+        """The whole table, with the rows as they are now."""
+        table = self._whole[0]
+        with torch.no_grad():
+            table.weight[self._used] = self.weight
+        return table
+
+
+ENCODE_TOKENS = 4096  # in a batch, when nothing is learned
+
+
+class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
+    """Rows of ids to vectors."""
+
+    def __init__(self, folder: ModelFolder, *, trust_pickle: bool = False, dropout: float | None = None) -> None:
+        super().__init__()
+        self.folder = replace(folder, is_sentence_model=True)
+        self.backbone = Backbone(folder, trust_pickle=trust_pickle, dropout=dropout)
+        self.width = readout_width(folder.modules, self.backbone.width)
+        self.heads = nn.ModuleList(make_head(module, trust_pickle=trust_pickle) for module in folder.modules[1:])
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether texts run without padding."""
+        return self.backbone.is_packed
+
+    @property
+    def n_positions(self) -> int | None:
+        """The most tokens that a text may have, if there is a limit."""
+        return self.backbone.n_positions
+
+    def forward(self, rows: Sequence[Ids]) -> Tensor:
+        """Vectors of some texts, ``(texts, width)``."""
+        readout = self.folder.readout
+        states, mask = self.backbone(rows) if isinstance(readout, Pooling) else self.backbone.layers(rows)
+        with torch.autocast(states.device.type, enabled=False):  # a mean of many tokens needs float32's digits
+            states = states.float()
+            if isinstance(readout, WK):
+                vectors = wk_vectors(states, mask, readout.settings)
+            else:
+                vectors = torch.cat([POOLERS[mode](states, mask) for mode in readout.modes], dim=-1)
+            for head in self.heads:
+                vectors = head(vectors)
+        return vectors
+
+    def encode(self, rows: Sequence[Ids]) -> Vectors:
+        """Vectors of any number of texts as they are used later: no dropout, nothing learned. ``(texts, width)``."""
+        vectors = np.empty((len(rows), self.width), dtype=np.float32)
+        was_training = self.training
+        self.eval()
+        try:
+            with torch.inference_mode(), self.whole_table():
+                for batch in plan_batches([len(row) for row in rows], ENCODE_TOKENS):
+                    vectors[batch] = self([rows[i] for i in batch]).float().cpu().numpy()
+        finally:
+            self.train(was_training)
+        return vectors
+
+    def train_only(self, used: Ids) -> None:
+        """Hold only these rows of the embedding table; ``encode`` and ``save`` still have all of them."""
+        table = self.backbone.model.get_input_embeddings()
+        if type(table) is nn.Embedding and len(used) < len(table.weight):
+            self.backbone.model.set_input_embeddings(UsedRows(table, used))
+
+    @contextmanager
+    def whole_table(self) -> Iterator[None]:
+        """The network with its whole embedding table, for a moment."""
+        model = self.backbone.model
+        part = model.get_input_embeddings()
+        if not isinstance(part, UsedRows):
+            yield
+            return
+        model.set_input_embeddings(part.whole())
+        try:
+            yield
+        finally:
+            model.set_input_embeddings(part)
+
+    def write(self, place: Path, *, stored: StoredPrecision = "float32") -> None:
+        """Write the model into ``place``, an empty folder that exists."""
+        with self.whole_table(), quiet(transformers.utils.logging):
+            self.backbone.model.save_pretrained(place)
+        write_model(self.folder, place)
+        # The first config.json, by transformers, told of dropout rates that were set for the training alone.
+        config = read_json(place / "config.json")
+        config.pop("torch_dtype", None)
+        architecture = type(self.backbone.model).__name__
+        write_json(place / "config.json", config | {"architectures": [architecture], "dtype": "float32"})
+        if stored == "int8":
+            weights = read_weights(place)
+            (place / "model.safetensors").unlink()
+            save_file(pack_int8(weights), place / "model.safetensors", metadata={"format": "pt"})
+        for index, head in enumerate(self.heads, start=2):
+            write_head(head, place / module_path(index, self.folder.modules[index - 1]))
+
+
+TEXTS_AT_ONCE = 4096
+TOKENS_AT_ONCE = 512
+RARE = 1e-3  # a token this frequent weighs half as much as one that never occurs (Arora et al. 2017, their a)
+
+
+class StaticNetwork(nn.Module):  # type: ignore[misc] # torch is not typed here
+    """Rows of ids to the mean of their rows in a table, of length 1; special tokens do not count."""
+
+    is_packed = True
+    n_positions: int | None = None
+
+    def __init__(self, folder: ModelFolder, tokenizer: Tokenizer, table: Vectors) -> None:
+        super().__init__()
+        self.folder = folder
+        self.width = table.shape[1]
+        self.table = nn.Parameter(torch.from_numpy(table.copy()))
+        self._n_before, self._n_after = len(tokenizer.prefix), len(tokenizer.suffix)
+
+    def forward(self, rows: Sequence[Ids]) -> Tensor:
+        """Vectors of some texts, ``(texts, width)``; zeros for one without tokens."""
+        bodies = [row[self._n_before : len(row) - self._n_after] for row in rows]
+        lengths = torch.tensor([0, *(len(body) for body in bodies)])
+        ids = torch.from_numpy(np.concatenate(bodies)) if bodies else torch.zeros(0, dtype=torch.int64)
+        device = self.table.device
+        starts = lengths.cumsum(0)[:-1].to(device)
+        return F.normalize(F.embedding_bag(ids.to(device), self.table, starts, mode="mean"), dim=-1)
+
+    def encode(self, rows: Sequence[Ids]) -> Vectors:
+        """Vectors of any number of texts, nothing learned. ``(texts, width)``."""
+        with torch.inference_mode():
+            parts = [
+                self(rows[start : start + TEXTS_AT_ONCE]).cpu().numpy() for start in range(0, len(rows), TEXTS_AT_ONCE)
+            ]
+        return np.concatenate(parts) if parts else np.zeros((0, self.width), dtype=np.float32)
+
+    def train_only(self, used: Ids) -> None:
+        """The whole table is trained: it has no other part."""
+
+    def write(self, place: Path, *, stored: StoredPrecision = "float32") -> None:
+        """Write the model into ``place``, an empty folder that exists."""
+        table = self.table.detach().cpu().numpy()
+        fill_static(place, self.folder.backbone / "tokenizer.json", table, precision=stored)
+
+
+def start_table(folder: ModelFolder, tokenizer: Tokenizer, width: int, counts: Ids) -> Vectors:
+    """The vectors that a model gives to single tokens, in their first ``width`` principal components, weighted.
+
+    ``counts`` says how often each token occurs, ``(n_vocabulary,)``: a token of frequency p gets the weight
+    ``RARE / (RARE + p)``, so that a mean is not all function words. Gives ``(n_vocabulary, width)``.
+    """
+    encoder = load(folder.path, long="cut")
+    if width > encoder.engine.width:
+        raise InputError(f"static is {width}, but {folder.path} gives vectors of {encoder.engine.width} values only.")
+    vectors = np.empty((len(counts), encoder.engine.width), dtype=np.float32)
+    for start in range(0, len(counts), TOKENS_AT_ONCE):
+        tokens = range(start, min(start + TOKENS_AT_ONCE, len(counts)))
+        vectors[start : tokens.stop] = encoder.engine.runtime.vectors(pad([tokenizer.dress([i]) for i in tokens]))
+    vectors -= vectors.mean(axis=0)
+    values, axes = np.linalg.eigh(vectors.T.astype(np.float64) @ vectors)
+    components = vectors @ axes[:, np.argsort(-values, kind="stable")[:width]].astype(np.float32)
+    weights = RARE / (RARE + counts / max(counts.sum(), 1))
+    return np.ascontiguousarray(components * weights[:, None], dtype=np.float32)

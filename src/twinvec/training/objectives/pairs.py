@@ -1,0 +1,175 @@
+"""Objectives over pairs and triplets: softmax, cosine, triplet, CoSENT, contrastive, distillation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from twinvec.errors import InputError
+from twinvec.training.objectives.common import (
+    DISTANCES,
+    above_zero,
+    at_least_zero,
+    cosine,
+    cosine_distance,
+    cosine_matrix,
+    names,
+    one_of,
+    whole,
+)
+
+__all__ = [
+    "FEATURES",
+    "VECTOR_LOSSES",
+    "ContrastiveObjective",
+    "CosentObjective",
+    "CosineObjective",
+    "DistillationObjective",
+    "SoftmaxObjective",
+    "TripletObjective",
+]
+
+
+class ContrastiveObjective(nn.Module):  # type: ignore[misc]
+    """Half of ``d^2`` for pairs marked 1, of ``max(margin - d, 0)^2`` for pairs marked 0; averaged.
+
+    The paper marks the other way round: there 0 is similar.
+    """
+
+    examples: ClassVar[str] = "marked_pairs"
+
+    def __init__(self, margin: float = 0.5, distance: str = "cosine") -> None:
+        super().__init__()
+        self.margin = above_zero("margin", margin)
+        self.distance = one_of("distance", distance, DISTANCES)
+
+    def forward(self, text1: Tensor, text2: Tensor, label: Tensor) -> Tensor:
+        """The mean loss. Vectors are ``(n, width)``, ``label`` is ``(n,)``: 1 for similar, 0 for not."""
+        distance = DISTANCES[self.distance](text1, text2)
+        is_similar = label.to(distance.dtype)
+        losses = is_similar * distance.square() + (1 - is_similar) * F.relu(self.margin - distance).square()
+        return losses.mean() / 2
+
+
+class CosentObjective(nn.Module):  # type: ignore[misc]
+    """``log(1 + sum of exp(scale * (cosine_j - cosine_i)))`` over all ``i, j`` with ``score_i > score_j``.
+
+    Only the order of the scores counts. A batch whose scores are all equal has loss 0 and no gradient.
+    """
+
+    examples: ClassVar[str] = "scored_pairs"
+
+    def __init__(self, scale: float = 20.0) -> None:
+        super().__init__()
+        self.scale = above_zero("scale", scale)
+
+    def forward(self, text1: Tensor, text2: Tensor, score: Tensor) -> Tensor:
+        """The loss of the batch as a whole. Vectors are ``(n, width)``, ``score`` is ``(n,)``."""
+        cosines = self.scale * cosine(text1, text2)
+        excess = cosines[None, :] - cosines[:, None]  # (i, j): above 0 where the pair is in the wrong order
+        is_ordered = score[:, None] > score[None, :]
+        exponents = excess.masked_fill(~is_ordered, torch.finfo(excess.dtype).min)
+        return torch.cat([exponents.new_zeros(1), exponents.flatten()]).logsumexp(dim=0)  # exp(0) is the 1
+
+
+class CosineObjective(nn.Module):  # type: ignore[misc]
+    """``(cosine(u, v) - score)^2``, averaged."""
+
+    examples: ClassVar[str] = "scored_pairs"
+
+    def forward(self, text1: Tensor, text2: Tensor, score: Tensor) -> Tensor:
+        """The mean loss. Vectors are ``(n, width)``, ``score`` is ``(n,)`` from 0 to 1."""
+        return (cosine(text1, text2) - score).square().mean()
+
+
+FEATURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "u": lambda u, v: u,
+    "v": lambda u, v: v,
+    "|u-v|": lambda u, v: (u - v).abs(),
+    "u*v": lambda u, v: u * v,
+}
+
+
+class SoftmaxObjective(nn.Module):  # type: ignore[misc]
+    """Cross-entropy of ``softmax(head(features of u and v))`` with the label.
+
+    The features are joined in the order given. The head has a bias, which the paper's formula lacks, as has the
+    authors' code. It starts from torch's random generator: seed that for a repeatable start.
+    """
+
+    examples: ClassVar[str] = "labelled_pairs"
+
+    def __init__(self, width: int, n_labels: int, features: Sequence[str] = ("u", "v", "|u-v|")) -> None:
+        super().__init__()
+        self.features = names("features", features, FEATURES)
+        n_inputs = len(self.features) * whole("width", width, least=1)
+        self.head = nn.Linear(n_inputs, whole("n_labels", n_labels, least=2))
+
+    def forward(self, premise: Tensor, hypothesis: Tensor, label: Tensor) -> Tensor:
+        """The mean loss. Vectors are ``(n, width)``, ``label`` is ``(n,)`` int64 below ``n_labels``."""
+        parts = [FEATURES[name](premise, hypothesis) for name in self.features]
+        return F.cross_entropy(self.head(torch.cat(parts, dim=-1)), label)
+
+
+class TripletObjective(nn.Module):  # type: ignore[misc]
+    """``max(d(a, p) - d(a, n) + margin, 0)``, averaged. The paper's are Euclidean distance and margin 1."""
+
+    examples: ClassVar[str] = "triplets"
+
+    def __init__(self, margin: float = 1.0, distance: str = "euclidean") -> None:
+        super().__init__()
+        self.margin = above_zero("margin", margin)
+        self.distance = one_of("distance", distance, DISTANCES)
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """The mean loss. All three are ``(n, width)``."""
+        distance = DISTANCES[self.distance]
+        return F.relu(distance(anchor, positive) - distance(anchor, negative) + self.margin).mean()
+
+
+VECTOR_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "mse": F.mse_loss,
+    "cosine": lambda vectors, target_vectors: cosine_distance(vectors, target_vectors).mean(),
+}
+
+
+class DistillationObjective(nn.Module):  # type: ignore[misc]
+    """How far vectors are from each teacher's, plus ``similarity_weight`` times how far their cosines are.
+
+    The first term is ``mse`` (mean over all numbers) or ``cosine`` (mean of ``1 - cosine``), and the mean over the
+    teachers. One of another width sees the vectors through a learned matrix, which is not part of the trained model.
+    The second term is the mean squared difference of two ``(n, n)`` matrices of cosines in the batch, ours and the mean
+    of the teachers'; it needs no matrix at any width.
+    """
+
+    examples: ClassVar[str] = "texts"
+
+    def __init__(
+        self, width: int, teacher_widths: Sequence[int], loss: str = "mse", similarity_weight: float = 0.0
+    ) -> None:
+        super().__init__()
+        whole("width", width, least=1)
+        if not teacher_widths:
+            raise InputError("Distillation needs the width of at least one teacher.")
+        self.teacher_widths = [whole("teacher_widths", each, least=1) for each in teacher_widths]
+        self.loss = one_of("loss", loss, VECTOR_LOSSES)
+        self.similarity_weight = at_least_zero("similarity_weight", similarity_weight)
+        self.projections = nn.ModuleList(
+            nn.Identity() if each == width else nn.Linear(width, each, bias=False) for each in self.teacher_widths
+        )
+
+    def forward(self, text: Tensor, target_vectors: Tensor) -> Tensor:
+        """The mean loss. ``text`` is ``(n, width)``, ``target_vectors`` all teachers' side by side."""
+        compare = VECTOR_LOSSES[self.loss]
+        targets = target_vectors.split(self.teacher_widths, dim=-1)
+        losses = [compare(project(text), target) for project, target in zip(self.projections, targets, strict=True)]
+        loss = torch.stack(losses).mean()
+        if self.similarity_weight:
+            # Rows of several teachers are unit rows side by side, so that their cosines are the mean of theirs.
+            cosines, target_cosines = cosine_matrix(text, text), cosine_matrix(target_vectors, target_vectors)
+            loss = loss + self.similarity_weight * F.mse_loss(cosines, target_cosines)
+        return loss

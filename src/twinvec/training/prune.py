@@ -1,0 +1,130 @@
+"""Make a smaller model from a larger one: fewer layers, neurons and special tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer as FastTokenizer
+from tokenizers.processors import TemplateProcessing
+
+from twinvec.engine.config import Backbone, read_backbone
+from twinvec.engine.names import canonical_name
+from twinvec.engine.weights import backbone_weights, read_weights
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.files import read_json, saved_folder, write_json
+from twinvec.model.folder import ModelFolder
+from twinvec.model.save import write_model
+from twinvec.model.tokenizer import load_tokenizer
+from twinvec.ownership import MODEL
+from twinvec.types import Array, Ids, Vectors
+
+__all__ = [
+    "keep_special_tokens",
+    "shrink_model",
+]
+
+
+def keep_special_tokens(folder: Path, kept: Sequence[str]) -> None:
+    """Rewrite the tokenizer in ``folder``: of its special tokens, only ``kept`` stand around a text from now on."""
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise InputError(f"special_tokens changes {path.name}, but this model has only an old vocab.txt.")
+    tokenizer = load_tokenizer(folder)
+    before, after = tokenizer.tokens(tokenizer.prefix), tokenizer.tokens(tokenizer.suffix)
+    for name in kept:
+        if name not in (*before, *after):
+            raise UnknownNameError("special token", name, (*before, *after))
+    fast = FastTokenizer.from_file(str(path))
+    frame = [name for name in before if name in kept], [name for name in after if name in kept]
+    fast.post_processor = TemplateProcessing(
+        single=[*frame[0], "$A", *frame[1]], special_tokens=[(name, fast.token_to_id(name)) for name in kept]
+    )
+    fast.save(str(path))
+    # By the name of an architecture's own class, transformers would put that architecture's tokens around a text.
+    config = read_json(folder / "tokenizer_config.json")
+    write_json(folder / "tokenizer_config.json", config | {"tokenizer_class": "PreTrainedTokenizerFast"})
+
+
+FAMILIES = ("bert",)  # whose names and config keys are known here
+BLOCK = re.compile(r"^blocks\.(\d+)\.(.+)$")
+
+
+def shrink_model(
+    folder: ModelFolder,
+    target: Path,
+    *,
+    layers: Sequence[int] = (),
+    n_inner: int | None = None,
+    special_tokens: Sequence[str] = (),
+    trust_pickle: bool,
+) -> None:
+    """Write a model of these ``layers`` with ``n_inner`` feed-forward neurons in each, and these ``special_tokens``.
+
+    Of what is not named, all is kept.
+    """
+    backbone = read_backbone(folder.config)
+    if backbone.family not in FAMILIES:
+        raise InputError(
+            f"{folder.path} is of type {folder.config.get('model_type')!r}; only BERT models can be made smaller.",
+            hint="Leave out layers, feed_forward and special_tokens.",
+        )
+    kept = _checked_layers(layers, backbone)
+    n_kept = _checked_inner(n_inner, backbone)
+    stored = read_weights(folder.backbone, trust_pickle=trust_pickle)
+    weights = backbone_weights(stored, backbone, folder.backbone)
+    names = {canonical_name(name, backbone.family): name for name in stored}
+    neurons = {layer: _weightiest(weights, layer, n_kept) for layer in kept}
+    small = {}
+    for name, values in weights.items():
+        block = BLOCK.match(name)
+        if block is None:
+            small[names[name]] = values
+        elif int(block[1]) in neurons:
+            layer = int(block[1])
+            # the number of the layer is the first in the stored name too
+            renamed = re.sub(r"\d+", str(kept.index(layer)), names[name], count=1)
+            small[renamed] = _cut(block[2], values, neurons[layer])
+    with saved_folder(target, MODEL) as place:
+        write_model(folder, place)
+        if special_tokens:
+            keep_special_tokens(place, special_tokens)
+        save_file(small, place / "model.safetensors", metadata={"format": "pt"})
+        config = read_json(place / "config.json")
+        write_json(place / "config.json", config | {"num_hidden_layers": len(kept), "intermediate_size": n_kept})
+
+
+def _checked_layers(layers: Sequence[int], backbone: Backbone) -> list[int]:
+    if not layers:
+        return list(range(backbone.n_blocks))
+    wrong = [layer for layer in layers if not 0 <= layer < backbone.n_blocks]
+    if wrong or len(set(layers)) < len(layers):
+        raise InputError(
+            f"layers must be different numbers from 0 to {backbone.n_blocks - 1} for this model, got {list(layers)}."
+        )
+    return list(layers)
+
+
+def _checked_inner(n_inner: int | None, backbone: Backbone) -> int:
+    if n_inner is not None and n_inner > backbone.n_inner:
+        raise InputError(f"feed_forward is {n_inner}, but this model has only {backbone.n_inner} neurons there.")
+    return n_inner or backbone.n_inner
+
+
+def _weightiest(weights: Mapping[str, Vectors], layer: int, count: int) -> Ids:
+    """The places of the neurons with the largest weights, coming in times going out, ``(count,)``, in order."""
+    into, out_of = weights[f"blocks.{layer}.inner.weight"], weights[f"blocks.{layer}.outer.weight"]
+    weight = np.linalg.norm(into, axis=1) * np.linalg.norm(out_of, axis=0)
+    return np.sort(np.argsort(-weight, kind="stable")[:count])
+
+
+def _cut(name: str, values: Vectors, neurons: Ids) -> Array:
+    """A parameter of a layer with only these of its neurons."""
+    if name.startswith("inner."):
+        return np.ascontiguousarray(values[neurons])
+    if name == "outer.weight":
+        return np.ascontiguousarray(values[:, neurons])
+    return values

@@ -1,0 +1,206 @@
+"""Recipes as TOML files: strict reading (an unknown key is an error), and writing that reads back the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+from typing import Any
+
+from twinvec.data.roles import DataSource
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.training.objectives import OBJECTIVES
+from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings, listed
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["read_recipe", "recipe_as_toml", "with_bare_names", "with_whole_paths"]
+
+SECTIONS = ("model", "training", "data", "dev", "test")
+DEV_KIND = "scored_pairs"
+
+
+def read_recipe(path: Path, *, trust_pickle: bool = False) -> Recipe:
+    """Read a recipe. Paths of files and folders in it are taken from where the recipe lies.
+
+    A recipe may be somebody else's: that a pickle may be read is for the caller to say, with ``trust_pickle``.
+    """
+    try:
+        raw = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"Cannot read the recipe {str(path)!r:.200}: {reason}.") from error
+    try:
+        content = tomllib.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # not UTF-8, no TOML, too many digits, or too many levels
+        raise InputError(f"{path} is not valid TOML: {error}.") from error
+    try:
+        recipe = parse_recipe(content, path.parent)
+    except TypeError as error:  # a value of the wrong kind, such as a text for a number
+        raise InputError(f"{path} holds a value of the wrong kind: {error}.") from error
+    if recipe.model.trust_pickle and not trust_pickle:
+        raise InputError(
+            f"The recipe {path} asks for weights stored as a pickle to be read, which can run code.",
+            hint="If you trust the model it starts from, say so: --trust-pickle, or trust_pickle=True in Python.",
+        )
+    return replace(recipe, model=replace(recipe.model, trust_pickle=trust_pickle))
+
+
+def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
+    """Build a recipe from the tables of a TOML file."""
+    _check_keys("section of a recipe", content, SECTIONS)
+    if "model" not in content or not content.get("data"):
+        raise InputError("A recipe needs a section [model] and at least one [[data]].")
+    for name in ("data", "test"):
+        if not isinstance(content.get(name, []), list):
+            raise InputError(f"A recipe may have several data sets, so write [[{name}]], not [{name}].")
+    _check_keys("key in [model]:", content["model"], _names(ModelPart))
+    model = dict(content["model"])
+    if "start" not in model:
+        raise InputError("The section [model] needs 'start': the folder or name of a model to start from.")
+    _check_keys("key in [training]:", content.get("training", {}), _names(TrainSettings))
+    dev = content.get("dev")
+    return Recipe(
+        model=ModelPart(**model | {"start": _model(model["start"], root, "start")}),
+        data=tuple(_data(part, root) for part in content["data"]),
+        training=TrainSettings(**content.get("training", {})),
+        dev=None if dev is None else _dev(dev, root),
+        test=tuple(_source(_table_of(part, "[[test]]"), root, where="[[test]]") for part in content.get("test", ())),
+    )
+
+
+def _data(part: Mapping[str, Any], root: Path) -> DataPart:
+    rest = _table_of(part, "[[data]]")
+    objective = rest.pop("objective", None)
+    if not isinstance(objective, str) or objective not in OBJECTIVES:
+        raise UnknownNameError("objective in [[data]]:", objective, OBJECTIVES)
+    own = {name: rest.pop(name) for name in _names(DataPart) if name in rest}
+    if "teachers" in own:
+        own["teachers"] = tuple(_model(name, root, "teachers") for name in listed(own["teachers"], "teachers"))
+    rest.setdefault("kind", OBJECTIVES[objective].examples)
+    return DataPart(source=_source(rest, root, where="[[data]]"), objective=objective, **own)
+
+
+def _dev(part: Mapping[str, Any], root: Path) -> DevPart:
+    rest = _table_of(part, "[dev]")
+    own = {name: rest.pop(name) for name in _names(DevPart) if name in rest}
+    return DevPart(source=_source(rest, root, where="[dev]"), **own)
+
+
+def _source(part: dict[str, Any], root: Path, *, where: str) -> DataSource:
+    _check_keys(f"key in {where}:", part, _names(DataSource))
+    if "file" not in part:
+        raise InputError(f"{where} needs a 'file'.")
+    columns = _table_of(part.pop("columns", {}), f"columns of {where}")
+    lists = {name: listed(part.pop(name), name) for name in ("labels", "ignore_labels", "score_range") if name in part}
+    file = root / _name(part.pop("file"), "file")
+    return DataSource(**{"kind": DEV_KIND} | part | {"file": str(file), "columns": columns} | lists)
+
+
+def _table_of(found: object, where: str) -> dict[str, Any]:
+    if not isinstance(found, Mapping):
+        raise InputError(f"A recipe's {where} is {found!r:.40}, not a table.", hint="docs/train.md has an example.")
+    return dict(found)
+
+
+def _model(name: object, root: Path, key: str) -> str:
+    """A folder beside the recipe, or a name that is found elsewhere."""
+    text = _name(name, key)
+    return str(root / text) if os.path.isdir(root / text) else text  # False, too, where it cannot be a folder
+
+
+def _name(value: object, key: str) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InputError(f"{key} must be a name, got {value!r:.60}.")
+    return value
+
+
+def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass
+    return tuple(each.name for each in fields(kind) if each.name not in ("source", "objective"))
+
+
+def _check_keys(kind: str, found: object, known: tuple[str, ...]) -> None:
+    if not isinstance(found, Mapping):
+        raise InputError(f"A {kind.rstrip(':')} is {found!r:.40}, not a table.")
+    for name in found:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
+
+
+def with_whole_paths(recipe: Recipe) -> Recipe:
+    """The recipe with paths that hold in any folder."""
+    return _with_paths(recipe, lambda path: str(Path(path).absolute()) if Path(path).exists() else str(path))
+
+
+def with_bare_names(recipe: Recipe) -> Recipe:
+    """The recipe with files and folders by their names alone, for others to see and for comparing."""
+    return _with_paths(recipe, lambda path: Path(path).name if Path(path).exists() else str(path))
+
+
+def _with_paths(recipe: Recipe, change: Callable[[str | Path], str]) -> Recipe:
+    def moved(source: DataSource) -> DataSource:
+        return replace(source, file=change(source.file))
+
+    return replace(
+        recipe,
+        model=replace(recipe.model, start=change(recipe.model.start)),
+        data=tuple(
+            replace(part, source=moved(part.source), teachers=tuple(change(name) for name in part.teachers))
+            for part in recipe.data
+        ),
+        dev=None if recipe.dev is None else replace(recipe.dev, source=moved(recipe.dev.source)),
+        test=tuple(moved(source) for source in recipe.test),
+    )
+
+
+def recipe_as_toml(recipe: Recipe) -> str:
+    """The recipe as TOML, defaults left out; reading it gives an equal recipe."""
+    blocks = [_table("[model]", _changed(recipe.model)), _table("[training]", _changed(recipe.training))]
+    for part in recipe.data:
+        own = {"objective": part.objective} | {name: v for name, v in _changed(part).items() if name != "source"}
+        blocks.append(_table("[[data]]", own | _changed(part.source)))
+    if recipe.dev is not None:
+        own = {name: value for name, value in _changed(recipe.dev).items() if name != "source"}
+        blocks.append(_table("[dev]", own | _changed(recipe.dev.source)))
+    blocks += [_table("[[test]]", _changed(source)) for source in recipe.test]
+    return "\n".join(blocks)
+
+
+def _changed(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
+    """The values that are not their defaults."""
+    found = {}
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        default = each.default_factory() if each.default_factory is not MISSING else each.default
+        if value != default:
+            found[each.name] = value
+    return found
+
+
+def _table(head: str, values: Mapping[str, Any]) -> str:
+    return "\n".join([head, *_lines(values), ""])
+
+
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        if value is not None:
+            yield f"{name} = {_toml(value)}"
+
+
+def _toml(value: object) -> str:
+    """One value; JSON's strings, numbers and lists are TOML's too.
+
+    >>> _toml({"margin": 1.0, "names": ("a", "b")})
+    '{ "margin" = 1.0, "names" = ["a", "b"] }'
+    """
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {_toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"
+    return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False)

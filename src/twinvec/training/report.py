@@ -1,0 +1,217 @@
+"""What a run reports: events, the model card, and the learning curve."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twinvec.extras import require
+from twinvec.files import write_json
+from twinvec.model.folder import WK, read_model_folder
+from twinvec.training.loop import StepReport
+from twinvec.training.recipe import Recipe
+from twinvec.training.recipe_file import recipe_as_toml, with_bare_names
+from twinvec.types import Array
+
+__all__ = [
+    "DevReport",
+    "Event",
+    "Finished",
+    "Score",
+    "Started",
+    "draw_curve",
+    "smoothed",
+    "write_card",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A number that names its protocol and its data."""
+
+    data: str
+    protocol: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The run is about to take its first step, or its next. ``first`` is the dev score before any training."""
+
+    step: int
+    n_steps: int
+    n_rows: int
+    n_texts: int
+    is_packed: bool
+    first: Score | None
+
+
+@dataclass(frozen=True, slots=True)
+class DevReport:
+    """A dev score was taken."""
+
+    step: int
+    score: float
+    is_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The model is written. ``step`` is that of the weights that were kept; ``scores`` are dev's, then the tests'."""
+
+    folder: Path
+    step: int
+    scores: tuple[Score, ...]
+    seconds: float
+
+
+Event = Started | StepReport | DevReport | Finished
+
+
+INT8 = """
+The weights are stored as int8 with scales, which other libraries read wrongly: give them the folder that
+`encoder.save(folder)` writes.
+"""
+ALL_LAYERS = """
+The vectors are read out of all layers by SBERT-WK, which other libraries do not know: they refuse this folder.
+"""
+PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
+
+
+def write_card(place: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
+    """Write ``README.md``, and the scores as ``training/scores.json``."""
+    (place / "README.md").write_text(
+        card(recipe, finished, first=first, only_ours=_only_ours(place, recipe)), encoding="utf-8"
+    )
+    rows = [{"data": score.data, "protocol": score.protocol, "value": score.value} for score in finished.scores]
+    write_json(
+        place / "training/scores.json",
+        {"seed": recipe.training.seed, "step": finished.step, "dev_before": first, "scores": rows},
+    )
+
+
+def _only_ours(place: Path, recipe: Recipe) -> str:
+    """Why other libraries cannot use the model in ``place``; empty if they can."""
+    is_wk = not recipe.model.static and isinstance(read_model_folder(place).readout, WK)
+    return (INT8 if recipe.model.stored == "int8" else "") + (ALL_LAYERS if is_wk else "")
+
+
+def card(recipe: Recipe, finished: Finished, *, first: float | None, only_ours: str = "") -> str:
+    """The text of the card, in Markdown with the usual head."""
+    recipe = with_bare_names(recipe)
+    start = recipe.model.start
+    name = finished.folder.name
+    tags = ["sentence-similarity", *([] if only_ours else ["sentence-transformers"])]
+    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    return f"""---
+base_model: {start}
+library_name: twinvec
+pipeline_tag: sentence-similarity
+tags: [{", ".join(tags)}]
+---
+
+# {name}
+
+A sentence encoder, trained from `{start}` with [Twinvec](https://pypi.org/project/twinvec/).
+
+```python
+import twinvec
+
+encoder = twinvec.load("{name}")
+vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])
+```
+{only_ours}
+## Scores
+
+{_scores(finished.scores, first)}
+
+The weights are those of step {finished.step:,}; training took {finished.seconds / 60:.1f} minutes.
+
+## Data
+
+{_data(recipe)}
+
+Keep the licence terms of `{start}` and of these data.
+
+## Recipe
+
+Seed {recipe.training.seed}. `training/` holds this recipe, the log and the learning curve.
+
+```toml
+{recipe_as_toml(recipe).strip()}
+```
+
+Made on {date.today().isoformat()} with Python {platform.python_version()}, {versions}.
+"""
+
+
+def _scores(scores: tuple[Score, ...], first: float | None) -> str:
+    if not scores:
+        return "None were taken: the recipe names neither dev nor test data."
+    rows = [f"| {score.data} | {score.protocol} | {score.value:.2f} |" for score in scores]
+    before = "" if first is None else f"\n\nBefore training, {scores[0].data} gave {first:.2f}."
+    return "\n".join(["| data | score | |", "|---|---|--:|", *rows]) + before
+
+
+def _data(recipe: Recipe) -> str:
+    rows = [f"| {Path(part.source.file).name} | {part.objective} | {part.share:g} |" for part in recipe.data]
+    return "\n".join(["| data | objective | passes per epoch |", "|---|---|--:|", *rows])
+
+
+INK, ACCENT, FAINT = "#1f2933", "#2563eb", "#cbd5e1"
+
+
+def smoothed(values: Array, window: int) -> Array:
+    """The mean of each value and those before it, at most ``window`` of them. ``(n,)`` to ``(n,)``.
+
+    >>> smoothed(np.array([2.0, 4.0, 6.0]), 2).tolist()
+    [2.0, 3.0, 5.0]
+    """
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - window, 0)
+    return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
+
+
+def draw_curve(rows: Sequence[Mapping[str, Any]], target: Path, *, title: str, protocol: str = "") -> None:
+    """Draw the rows of a log; ``protocol`` names the dev score, if there is one."""
+    require("matplotlib", extra="train", feature="The learning curve")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    steps = [row for row in rows if "loss" in row]
+    scores = [row for row in rows if "dev" in row]
+    figure = Figure(figsize=(8, 5.4 if scores else 3.6), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2 if scores else 1, 1, sharex=True, squeeze=False)[:, 0]
+    x, losses = [row["step"] for row in steps], np.array([row["loss"] for row in steps], dtype=np.float64)
+    axes[0].plot(x, losses, color=FAINT, linewidth=0.7, label="each step")
+    axes[0].plot(x, smoothed(losses, max(1, len(x) // 50)), color=ACCENT, linewidth=1.6, label="running mean")
+    axes[0].set_ylabel("loss")
+    axes[0].legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.1)
+    low, high = np.quantile(losses, [0.005, 0.995]) if len(losses) else (0.0, 1.0)
+    axes[0].set_ylim(low - 0.1 * (high - low + 1e-9), high + 0.1 * (high - low + 1e-9))
+    axes[0].set_title(title, loc="left", fontsize=11, color=INK)
+    if scores:
+        _draw_scores(axes[1], scores, protocol)
+    axes[-1].set_xlabel("step")
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(axis="y", color="#eef2f7")
+        axis.set_axisbelow(True)
+    figure.savefig(target)
+
+
+def _draw_scores(axis: Any, scores: Sequence[Mapping[str, Any]], protocol: str) -> None:  # noqa: ANN401 - matplotlib's
+    best = max((row for row in scores if row["step"]), key=lambda row: float(row["dev"]), default=scores[0])
+    axis.plot([row["step"] for row in scores], [row["dev"] for row in scores], color=ACCENT, marker="o", markersize=4)
+    axis.plot([best["step"]], [best["dev"]], color=ACCENT, marker="o", markersize=10, markerfacecolor="none")
+    axis.set_title(f"best {best['dev']:.2f}, at step {best['step']:,}", loc="right", fontsize=10, color=INK)
+    axis.set_ylabel(f"dev: {protocol}" if protocol else "dev")
