@@ -400,4 +400,6 @@ def test_times_have_three_digits(seconds, shown):
 
 
 def test_commands_are_click_commands_with_help():
-    assert all(isinstance(command, click.Command) and command.help for command in main.commands.values())
+    context = click.Context(main)
+    commands = [main.get_command(context, name) for name in main.list_commands(context)]
+    assert commands and all(isinstance(command, click.Command) and command.help for command in commands)

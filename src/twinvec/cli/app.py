@@ -1,33 +1,59 @@
-"""The command ``twinvec`` and its subcommands."""
+"""The command ``twinvec``. A command's module is imported when the command runs, so that ``--help`` stays fast."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from twinvec.cli.bench import bench
-from twinvec.cli.cluster import cluster
-from twinvec.cli.compare import compare
-from twinvec.cli.data import data, get, negatives
-from twinvec.cli.dedup import dedup
-from twinvec.cli.demo import demo
-from twinvec.cli.distil import distil
-from twinvec.cli.embed import embed
-from twinvec.cli.evaluate import evaluate
-from twinvec.cli.explain import explain
-from twinvec.cli.index import index
-from twinvec.cli.inspect import inspect
-from twinvec.cli.layers import layers
-from twinvec.cli.pairs import pairs
 from twinvec.cli.screen import CleanErrors, show_version
-from twinvec.cli.search import search
-from twinvec.cli.similarity import similarity
-from twinvec.cli.sweep import sweep
-from twinvec.cli.train import train
 
 __all__ = ["main"]
 
+# In the order of the help. Each is the function of its name in the module of its name.
+COMMANDS = {
+    "demo": "Compare all pairs of 10,000 sentences and answer three questions.",
+    "embed": "Embed the texts of a file.",
+    "similarity": "Print how similar two texts are.",
+    "explain": "Show why two texts are similar, token by token.",
+    "pairs": "Find the most similar pairs of texts in a file.",
+    "search": "Search a collection or a file.",
+    "index": "Import the texts of a file into a searchable collection.",
+    "dedup": "Remove near-duplicate texts from a file.",
+    "cluster": "Group similar texts and describe each group.",
+    "inspect": "Describe a model and warn about its pitfalls.",
+    "layers": "Show what each layer of a model does to texts.",
+    "sweep": "Find the best readout of a model for your own scored pairs.",
+    "bench": "Measure the speed of a model on this machine.",
+    "data": "Check training data, download data sets, mine hard negatives.",
+    "train": "Train a model on pairs, triplets or scores.",
+    "distil": "Train a small model to imitate larger ones.",
+    "evaluate": "Evaluate a model, a server, a program or a file of vectors.",
+    "compare": "Test whether one of two models is better or only luckier.",
+}
 
-@click.group(cls=CleanErrors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class LazyCommands(CleanErrors):
+    """A group that lists its commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, the first to try first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, imported now; None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"twinvec.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands for the help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--version",
     is_flag=True,
@@ -39,33 +65,7 @@ __all__ = ["main"]
 def main() -> None:
     """Sentence vectors on the machine you have.
 
-    Results go to standard output, all else to standard error. Exit codes: 0 done, 1 an error, 2 a wrong call,
-    130 interrupted (Ctrl-C). Control characters in texts and names are shown on a terminal as \\uXXXX; data for a
-    file or a pipe stay as they are.
+    Results go to standard output, all else to standard error. Exit codes: 0 done, 1 error, 2 usage error,
+    130 interrupted (Ctrl-C). On a terminal, control characters in texts and names are shown as \\uXXXX; data for a
+    file or a pipe stays as it is.
     """
-
-
-COMMANDS = (
-    demo,
-    embed,
-    similarity,
-    explain,
-    pairs,
-    search,
-    index,
-    dedup,
-    cluster,
-    inspect,
-    layers,
-    sweep,
-    bench,
-    data,
-    train,
-    distil,
-    evaluate,
-    compare,
-)
-for command in COMMANDS:
-    main.add_command(command)
-data.add_command(get)
-data.add_command(negatives)

@@ -34,7 +34,7 @@ class Speed:
     cosine: float | None
 
 
-@click.command(short_help="Measure the speed of a model on this machine.")
+@click.command()
 @model_options(without=("precision", "long", "truncate_dim"))
 @click.option(
     "--precision",

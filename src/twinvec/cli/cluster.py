@@ -132,7 +132,7 @@ N_SHOWN = 20
 COUNT = click.IntRange(min=1)
 
 
-@click.command(short_help="Group the texts of a file, and show what is in the groups.")
+@click.command()
 @text_options
 @model_options()
 @prompt_options

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 
-@click.command(short_help="Say whether one of two models is better, or only luckier.")
+@click.command()
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

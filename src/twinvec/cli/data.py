@@ -120,7 +120,7 @@ EXAMPLE_OPTIONS: dict[str, Decorator] = {
 example_options = gathered(EXAMPLE_OPTIONS, "choice", build=ExampleChoice)
 
 
-@click.group(cls=CleanErrors, short_help="Look at files of examples before training on them.")
+@click.group(cls=CleanErrors)
 def data() -> None:
     """Look at files of examples before a model is trained on them."""
 
@@ -202,7 +202,7 @@ def _count_tokens(texts: Sequence[str], model: str, *, offline: bool) -> tuple[I
     return lengths + tokenizer.n_special, inspect_model(folder.path).max_tokens or 512
 
 
-@click.command(short_help="Fetch public data sets for evaluation and training.")
+@data.command(short_help="Fetch public data sets for evaluation and training.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--data",
@@ -294,7 +294,7 @@ def print_sources() -> None:
 COLUMNS = ("anchor", "positive", "negative")
 
 
-@click.command(short_help="Find hard negatives for pairs, and write triplets to train on.")
+@data.command(short_help="Find hard negatives for pairs, and write triplets to train on.")
 @EXAMPLE_OPTIONS["file"]
 @EXAMPLE_OPTIONS["columns"]
 @EXAMPLE_OPTIONS["format"]

@@ -34,7 +34,7 @@ N_SHOWN = 10
 REPORT_COLUMNS = ("row", "text", "repeats_row", "repeats", "score")
 
 
-@click.command(short_help="Remove texts that repeat others from a file.")
+@click.command()
 @text_options
 @model_options()
 @prompt_options

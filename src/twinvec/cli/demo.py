@@ -133,7 +133,7 @@ QUESTIONS = (
 )
 
 
-@click.command(short_help="Compare all pairs of 10,000 sentences, and answer three questions.")
+@click.command()
 @model_options(without=("long", "truncate_dim", "precision"))
 @click.option(
     "--precision",

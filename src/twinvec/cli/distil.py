@@ -22,7 +22,7 @@ __all__ = ["distil"]
 LOSSES = ("cosine", "mse")
 
 
-@click.command(short_help="Teach a model the vectors of larger ones.")
+@click.command()
 @click.argument("file")
 @click.option("--teacher", "teachers", multiple=True, help="Model to learn from; may be given several times.")
 @columns_option

@@ -199,7 +199,7 @@ OUTPUT_TYPES = ("float32", "int8", "uint8", "binary", "ubinary")
 STDOUT = "-"
 
 
-@click.command(short_help="Embed the texts of a file.")
+@click.command()
 @text_options
 @model_options()
 @prompt_options

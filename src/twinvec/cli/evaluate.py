@@ -272,7 +272,7 @@ REPORT_OPTIONS: dict[str, Decorator] = {
 report_options = gathered(REPORT_OPTIONS, "report", build=ReportChoice)
 
 
-@click.command(short_help="Judge a model, a server, a program or a file of vectors.")
+@click.command()
 @click.argument("model", required=False)
 @suite_options
 @report_options

@@ -19,7 +19,7 @@ __all__ = ["explain"]
 BAR_WIDTH = 24
 
 
-@click.command(short_help="Show why two texts are similar, token by token.")
+@click.command()
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
 @model_options()

@@ -235,7 +235,7 @@ BATCH_ROWS = 4096  # written in one commit: what a kill can cost
 TIDY_SHARE = 0.05  # so many new texts are worth going through all
 
 
-@click.command(short_help="Put the texts of a file into a collection, which can be searched.")
+@click.command()
 @row_options
 @click.option("-o", "--out", "folder", required=True, metavar="FOLDER", help="The collection; made if it is not there.")
 @model_options()

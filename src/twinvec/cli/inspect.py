@@ -11,7 +11,7 @@ from twinvec.model.hub import DEFAULT_MODEL
 __all__ = ["inspect"]
 
 
-@click.command(short_help="Show what a model is, and what to beware of.")
+@click.command()
 @click.argument("model", envvar=MODEL_VARIABLE, default=DEFAULT_MODEL)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect(model: str, as_json: bool) -> None:

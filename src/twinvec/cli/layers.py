@@ -198,7 +198,7 @@ models_options = gathered(MODELS_OPTIONS, "models", build=several_models)
 layer_options = gathered(LAYER_OPTIONS, "choice", build=LayerChoice)
 
 
-@click.command(short_help="Show what the layers of models do to the texts of a file.")
+@click.command()
 @text_options
 @models_options
 @layer_options

@@ -30,7 +30,7 @@ __all__ = ["pairs"]
 PER_TEXT = 10  # neighbours of each text that an index is asked for
 
 
-@click.command(short_help="Find the most similar pairs of texts in a file.")
+@click.command()
 @text_options
 @model_options()
 @prompt_options

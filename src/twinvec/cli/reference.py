@@ -27,8 +27,10 @@ def _sections(command: click.Command, name: str, *, parent: click.Context | None
     context.terminal_width = HELP_WIDTH
     yield f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
-        for child_name, child in command.commands.items():
-            yield from _sections(child, child_name, parent=context)
+        for child_name in command.list_commands(context):
+            child = command.get_command(context, child_name)
+            if child is not None:
+                yield from _sections(child, child_name, parent=context)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -97,6 +96,8 @@ def show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     """Print the version of the installed package, and stop."""
     if not asked or ctx.resilient_parsing:
         return
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         click.echo(f"twinvec {version('twinvec')}")
     except PackageNotFoundError:

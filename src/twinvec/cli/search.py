@@ -21,7 +21,7 @@ MODES = ("dense", "text", "hybrid")
 STDIN = "-"
 
 
-@click.command(short_help="Find the texts of a collection or a file that answer a query best.")
+@click.command()
 @click.argument("place", metavar="FOLDER|FILE")
 @click.argument("query")
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many texts.")

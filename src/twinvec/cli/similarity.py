@@ -11,7 +11,7 @@ __all__ = ["similarity"]
 MEASURES = ("cosine", "dot", "euclidean", "manhattan")
 
 
-@click.command(short_help="Print how similar two texts are.")
+@click.command()
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
 @model_options()

@@ -115,7 +115,7 @@ pair_options = gathered(PAIR_OPTIONS, "pairs", build=PairChoice)
 output_options = gathered(OUTPUT_OPTIONS, "output", build=SweepOutput)
 
 
-@click.command(short_help="Find the best way to read a model for your own pairs.")
+@click.command()
 @model_argument
 @pair_options
 @click.option(

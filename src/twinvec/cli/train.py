@@ -45,7 +45,7 @@ class RecipeOrCommand(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=RecipeOrCommand, short_help="Train a model on pairs, triplets or scores.")
+@click.group(cls=RecipeOrCommand)
 def train() -> None:
     """Train a siamese or triplet network: by a recipe, or on one file with options.
 
