@@ -12,7 +12,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
 def all_commands(group, name):
     """Every command by its full name, those of nested groups too."""
-    for child_name, child in group.commands.items():
+    context = click.Context(group)
+    for child_name in group.list_commands(context):
+        child = group.get_command(context, child_name)
         yield f"{name} {child_name}", child
         if isinstance(child, click.Group):
             yield from all_commands(child, f"{name} {child_name}")
