@@ -25,8 +25,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import paraphrase_mining_embeddings, semantic_search
 from twinvec.cli.demo import FEW_WORDS, N_ANSWERS, N_CANDIDATES, N_NEAREST, N_REWORDED, N_SENTENCES, QUESTIONS
 from twinvec.cli.demo import choose_pairs
-from twinvec.cli.demo_report import Answer, Report, Times, print_report
-from twinvec.cli.sentences import are_near_duplicates, gather_sentences, shared_words
+from twinvec.cli.demo import Answer, Report, Times, print_report
+from twinvec.data.sentences import are_near_duplicates, gather_sentences, shared_words
 
 texts = gather_sentences(N_SENTENCES)
 model = SentenceTransformer(sys.argv[1], device="cpu")

@@ -456,7 +456,7 @@ from pathlib import Path
 import numpy as np
 from bulk_fakes import ListSource, FakeModel
 from twinvec.bulk import BulkSettings, embed_bulk
-from twinvec.bulk.memory import used_bytes
+from twinvec.bulk.plan import used_bytes
 from twinvec.encoder import Block
 
 N, WIDTH = 60_000, 512

@@ -203,8 +203,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from training import make_recipe
-from twinvec.train.loop import StepReport
-from twinvec.train.run import RunOptions, run_recipe
+from twinvec.training.loop import StepReport
+from twinvec.training.run import RunOptions, run_recipe
 recipe = make_recipe(Path(sys.argv[2]), Path(sys.argv[3]), epochs=8)
 for event in run_recipe(recipe, Path(sys.argv[2]) / "killed", RunOptions(checkpoint_every=2)):
     if isinstance(event, StepReport):
@@ -327,9 +327,9 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from dataclasses import replace
 from training import LABELS, sts_source
-from twinvec.examples import DataSource
-from twinvec.train import DataPart, DevPart, ModelPart, Recipe, TrainSettings, run_recipe
-from twinvec.train.processes import find_processes
+from twinvec.data.roles import DataSource
+from twinvec.training import DataPart, DevPart, ModelPart, Recipe, TrainSettings, run_recipe
+from twinvec.training.processes import find_processes
 root = Path(sys.argv[2])
 assert find_processes().count == int(os.environ.get("WORLD_SIZE", 1)) == int(sys.argv[6])
 recipe = Recipe(

@@ -1,0 +1,1 @@
+"""Models on disk: folder layout, saving, the hub, tokenizers, identity."""
