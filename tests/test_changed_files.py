@@ -25,7 +25,7 @@ ZEBRA = "new words: 0123456789 zebra, river, moon!"  # tokens that were not read
 # Loads argv[1] in the runtime argv[2], changes its weights as argv[3] says, and asks for argv[4].
 CHILD = """
 import os, sys, twinvec
-from twinvec.engine import onnx_runtime
+from twinvec.engine import runtimes as onnx_runtime
 onnx_runtime.LARGE_BYTES = 0  # so that a tiny model is mapped as a large one is
 folder, runtime, change, asked = sys.argv[1:]
 encoder = twinvec.load(folder, runtime=runtime)

@@ -382,7 +382,7 @@ def test_the_digest_is_that_of_another_process_and_changes_with_everything_train
     path = write_rows(tmp_path / "a.csv", NLI)
     base = read_examples(DataSource(path, "labelled_pairs"))
     program = (
-        "import sys; from twinvec.data import DataSource, read_examples;"
+        "import sys; from twinvec.data.roles import DataSource; from twinvec.data.examples import read_examples;"
         "print(read_examples(DataSource(sys.argv[1], 'labelled_pairs')).digest())"
     )
     command = [sys.executable, "-c", program, str(path)]
