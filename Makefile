@@ -35,6 +35,7 @@ docs: $(VENV)/.dev
 	$(VENV)/bin/python -m twinvec.cli.reference > docs/cli.md
 	$(VENV)/bin/python scripts/result_tables.py
 	$(VENV)/bin/python scripts/scale_sums.py
+	$(VENV)/bin/python scripts/rooms.py
 
 bench: $(BENCH_VENV)/.ready $(MODEL)
 	$(BENCH_VENV)/bin/python benchmarks/encode.py --model $(MODEL)

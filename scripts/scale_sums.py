@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from result_markdown import table, where
-
 from twinvec.files import show_size
 
 ROOT = Path(__file__).parents[1]

@@ -7,32 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import rooms
 import twinvec
+from rooms import ROOMS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/twinvec"
 
-# Lowest first: a module imports only from lines above its own.
-LEVELS = [
-    ("errors", "types"),
-    ("extras", "json_checks", "ownership"),
-    ("files", "vectors", "wk", "progress", "metrics"),
-    ("vector_store",),
-    ("model",),
-    ("engine",),
-    ("encoding", "explanation"),
-    ("encoder",),
-    ("loading",),
-    ("data",),
-    ("search",),
-    ("cluster", "bulk", "collection", "training"),
-    ("evaluation",),
-    ("analysis",),
-    ("report",),
-    ("__init__",),
-    ("cli",),
-]
-LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}
+LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 
 
 def test_every_public_name_is_there_documented_and_in_the_reference():
@@ -71,6 +53,11 @@ def imports_of(file: Path) -> set[str]:
                 name = module.split(".")[1]
                 names.add(name if name in LEVEL else "__init__")
     return names
+
+
+def test_the_page_about_the_architecture_shows_the_rooms_as_they_are():
+    page = rooms.PAGE.read_text(encoding="utf-8")
+    assert rooms.rendered(page) == page, "run: python scripts/rooms.py"
 
 
 def test_every_module_has_a_place_and_imports_point_downwards():
