@@ -26,7 +26,7 @@ from common import alternate, arguments, machine, other_sentences, sts_sentences
 from numpy.typing import NDArray
 
 import twinvec
-from twinvec.types import Precision
+from twinvec.choices import Precision
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -27,7 +27,7 @@ from common import arguments, write_result
 from index_stages import build, make_vectors, measure
 from vector_sets import HELD_OUT, Perturbed, real_texts, real_vectors
 
-from twinvec.files import show_size
+from twinvec.choices import show_size
 from twinvec.types import Vectors
 
 N_QUERIES = 400

@@ -27,12 +27,12 @@ from common import arguments, sts_sentences, write_result
 from numpy.typing import NDArray
 
 import twinvec
+from twinvec.choices import Precision
 from twinvec.engine.calibration import measure_ranges
 from twinvec.engine.graph import MICROSOFT, Graph, GraphBuilder
 from twinvec.engine.int8 import Int8Linear, fold_contexts
 from twinvec.engine.model import Model, read_model
 from twinvec.engine.runtimes import open_session
-from twinvec.types import Precision
 
 ROWS = 512  # tokens of a batch
 BATCHES = 50  # that the profiler watches

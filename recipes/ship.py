@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from twinvec.model.hub import SHIPPED
+from twinvec.choices import SHIPPED
 
 ROOT = Path(__file__).parents[1]
 MODELS, DOCS = ROOT / "src/twinvec/models", ROOT / "docs/models"

@@ -21,8 +21,9 @@ PLACE = re.compile(r"(<!-- rooms -->\n).*?(<!-- end -->)", re.DOTALL)
 
 # Modules of one line may not import each other.
 ROOMS: list[dict[str, str]] = [
-    {"errors": "every error raised on purpose", "types": "array aliases, the words users choose from, protocols"},
+    {"errors": "every error raised on purpose", "types": "array aliases, protocols"},
     {
+        "choices": "allowed words, the default model, sizes in bytes; no numpy",
         "extras": "the one gate for optional packages",
         "json_checks": "JSON from outside, checked where it is read",
         "ownership": "which folders are ours to replace or delete",

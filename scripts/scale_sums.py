@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from result_markdown import table, where
-from twinvec.files import show_size
+from twinvec.choices import show_size
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 import twinvec
 from bulk_fakes import content, in_memory
 from twinvec.bulk import BulkState, FolderModel, open_bulk, read_bulk
+from twinvec.choices import parse_size
 from twinvec.cli import main
 from twinvec.cli.embed import progress_line
 from twinvec.errors import InputError
-from twinvec.files import parse_size
 
 pytest.importorskip("pyarrow")
 
@@ -121,7 +121,7 @@ def test_threads_and_where_the_model_came_from_do_not_change_the_job(tiny_bert, 
 def test_sizes_are_read_as_people_write_them():
     assert parse_size("2 gb") == 2_000_000_000 and parse_size("100") == 100
     for wrong in ("", "GB", "-1GB", "1 XB", "1ib"):
-        with pytest.raises(InputError, match="is no size"):
+        with pytest.raises(InputError, match="Invalid size"):
             parse_size(wrong)
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 import click
 import numpy as np
@@ -14,9 +13,7 @@ from click.testing import CliRunner
 
 import twinvec
 from fakes import HashEncoder
-from twinvec import types
 from twinvec.cli import demo as demo_module
-from twinvec.cli import embed as embed_module
 from twinvec.cli import main, options
 from twinvec.cli.screen import CleanErrors, show_seconds
 from twinvec.data.table import READ_FORMATS
@@ -385,12 +382,7 @@ def test_version_and_help_need_no_model():
 
 
 def test_choices_are_those_of_the_library():
-    assert get_args(types.Precision) == options.PRECISIONS
-    assert get_args(types.RuntimeName) == options.RUNTIMES
-    assert get_args(types.Device) == options.DEVICES
-    assert get_args(types.LongPolicy) == options.LONG_POLICIES
     assert options.READOUTS == READOUTS
-    assert get_args(types.OutputType) == embed_module.OUTPUT_TYPES
     assert tuple(READ_FORMATS) == options.FORMATS
 
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twinvec
-import twinvec.data
 from fakes import HashEncoder
 from test_report import Checker
 from twinvec.cli import cluster as cluster_options
@@ -19,6 +18,7 @@ from twinvec.cli import main
 from twinvec.cluster import Clustering, describe_clusters
 from twinvec.cluster.agglomerative import LINKAGES
 from twinvec.cluster.describe import Projection
+from twinvec.data.read import open_table
 from twinvec.report import clusters
 from twinvec.report import clusters as cluster_map
 from twinvec.report.clusters import (
@@ -106,7 +106,7 @@ def test_labels_are_written_in_the_format_of_the_ending_and_read_again(tmp_path,
     target = tmp_path / f"out.{ending}"
     assert run("cluster", file, "-k", 2, "-o", target).exit_code == 0
     assert (target.read_bytes()[:2] == b"\x1f\x8b") == ending.endswith("gz")
-    rows = [row.values for row in twinvec.data.open_table(target).rows(("text", "cluster"))]
+    rows = [row.values for row in open_table(target).rows(("text", "cluster"))]
     assert [row["text"] for row in rows] == TEXTS
     assert [int(row["cluster"]) for row in rows] == TRUTH
 

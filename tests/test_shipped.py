@@ -12,12 +12,13 @@ import pytest
 
 import twinvec
 from tiny import write_tiny_model
+from twinvec.choices import DEFAULT_MODEL, SHIPPED
 from twinvec.engine.inspect import inspect_model
 from twinvec.engine.weights import SCALE
 from twinvec.errors import ModelNotFoundError
 from twinvec.model import hub as shipped
 from twinvec.model.folder import read_model_folder
-from twinvec.model.hub import DEFAULT_MODEL, SHIPPED, find_model, shipped_folder
+from twinvec.model.hub import find_model, shipped_folder
 
 MOST_BYTES = 20_000_000
 TEXTS = [
@@ -61,7 +62,7 @@ def test_the_default_works_alone_without_network_extras_or_torch(tmp_path):
 
 def test_a_folder_here_goes_before_a_model_of_the_package_and_that_before_the_hub(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert find_model(DEFAULT_MODEL, offline=True) == Path(shipped.__file__).parent / "models" / DEFAULT_MODEL
+    assert find_model(DEFAULT_MODEL, offline=True) == Path(shipped.__file__).parents[1] / "models" / DEFAULT_MODEL
     write_tiny_model(tmp_path / DEFAULT_MODEL)
     assert find_model(DEFAULT_MODEL) == Path(DEFAULT_MODEL)
     assert twinvec.load().width == 32

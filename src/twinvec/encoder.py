@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twinvec.choices import OutputType
 from twinvec.encoding import WHOLE, LongTexts, Row, RowMaker, join_windows, plan_jobs
 from twinvec.engine.batching import Engine, EngineSettings, Streams, pad, plan_batches, plan_equal, plan_single
 from twinvec.engine.weights import is_packed, read_weights
@@ -30,7 +31,7 @@ from twinvec.model.folder import ModelFolder, Normalize
 from twinvec.model.save import save_model
 from twinvec.model.tokenizer import Tokenizer, WordReader, check_text, check_texts
 from twinvec.progress import Progress
-from twinvec.types import Array, OutputType, TokenBatch, Vectors
+from twinvec.types import Array, TokenBatch, Vectors
 from twinvec.vectors import check_output, quantize_vectors, similarity, similarity_pairwise, unit_rows
 
 __all__ = ["Block", "Encoder", "LayerBatch", "Lengths"]

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from twinvec.choices import LongPolicy
 from twinvec.errors import TextTooLongError
 from twinvec.model.tokenizer import WordReader, windows
-from twinvec.types import LongPolicy, Vectors
+from twinvec.types import Vectors
 
 __all__ = ["WHOLE", "LongTexts", "Row", "RowMaker", "join_windows", "plan_jobs"]
 

@@ -7,7 +7,6 @@ import json
 import logging
 import math
 import os
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,10 +33,8 @@ __all__ = [
     "new_file",
     "new_folder",
     "open_partial",
-    "parse_size",
     "read_json",
     "saved_folder",
-    "show_size",
     "sync_folder",
     "try_lock",
     "whole_file",
@@ -306,32 +303,3 @@ def new_file(target: Path, *, replace: bool = False) -> Iterator[IO[bytes]]:
             check_target(target, replace=replace)  # another process may have been quicker
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
-
-
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-LEAST_THREE_DIGITS = 999.5  # from here on, three digits round to a thousand
-
-
-def parse_size(text: str) -> int:
-    """A size in bytes, from a number with a unit.
-
-    >>> parse_size("4GB"), parse_size("512 MiB"), parse_size("1.5g")
-    (4000000000, 536870912, 1500000000)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
-    if not match or match[2] not in UNITS:
-        raise InputError(f"{text!r} is no size.", hint="Write it like 4GB or 512MiB.")
-    return int(float(match[1]) * UNITS[match[2]])
-
-
-def show_size(n_bytes: int) -> str:
-    """A size for people.
-
-    >>> show_size(1234), show_size(5_600_000_000), show_size(999_900)
-    ('1.23 kB', '5.6 GB', '1 MB')
-    """
-    value, unit = float(n_bytes), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value >= LEAST_THREE_DIGITS:
-            value, unit = value / 1000, larger
-    return f"{value:.3g} {unit}"

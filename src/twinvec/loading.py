@@ -9,17 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
+from twinvec.choices import DEFAULT_MODEL, Device, LongPolicy, Precision, RuntimeName
 from twinvec.encoder import Encoder
 from twinvec.encoding import LongTexts, RowMaker
 from twinvec.engine.batching import Engine, EngineSettings, Streams
 from twinvec.engine.static import TableRuntime, read_table, save_static
 from twinvec.errors import InputError, ModelFolderError
 from twinvec.model.folder import ModelFolder, Normalize, read_model_folder, with_readout
-from twinvec.model.hub import DEFAULT_MODEL, find_model
+from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_files
 from twinvec.model.tokenizer import Tokenizer, WordReader, load_tokenizer
 from twinvec.progress import Progress
-from twinvec.types import Device, LongPolicy, Precision, RuntimeName, Vectors
+from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
 __all__ = [

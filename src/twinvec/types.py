@@ -1,41 +1,24 @@
-"""Array aliases, the words users choose from, and the protocols between the parts."""
+"""Array aliases, and the protocols between the parts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "Array",
-    "Device",
     "Ids",
-    "LongPolicy",
-    "OutputType",
-    "Precision",
     "Runtime",
-    "RuntimeName",
-    "Similarity",
-    "StoredPrecision",
     "TokenBatch",
     "Vectors",
-    "WKMode",
 ]
 
 Array: TypeAlias = NDArray[Any]
 Vectors: TypeAlias = NDArray[np.float32]
 Ids: TypeAlias = NDArray[np.int64]
-
-Precision = Literal["float32", "bfloat16", "int8"]
-StoredPrecision = Literal["float32", "int8"]
-OutputType = Literal["float32", "int8", "uint8", "binary", "ubinary"]
-Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
-LongPolicy = Literal["warn", "error", "cut", "chunk"]
-RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
-Device = Literal["cpu", "cuda"]
-WKMode = Literal["paper", "reference"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twinvec.choices import OutputType
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.types import Array, OutputType, Vectors
+from twinvec.types import Array, Vectors
 
 __all__ = [
     "PAIRWISE",

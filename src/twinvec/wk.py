@@ -16,8 +16,9 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from twinvec.choices import WKMode
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.types import Array, WKMode
+from twinvec.types import Array
 
 __all__ = [
     "LayerWeights",

@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+from twinvec.choices import OutputType
 from twinvec.encoder import Block, Encoder
 from twinvec.loading import load
 from twinvec.model.hub import find_model
 from twinvec.model.identity import model_digest, model_files
-from twinvec.types import OutputType
 from twinvec.wk import WKSettings
 
 __all__ = ["BulkModel", "FolderModel", "OpenModel", "ShippedModel"]

@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from twinvec.choices import show_size
 from twinvec.errors import InputError
-from twinvec.files import show_size
 from twinvec.types import Array, Ids
 from twinvec.vector_store import text_key
 

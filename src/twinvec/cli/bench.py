@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.cli.options import PRECISIONS, ModelChoice, model_options
+from twinvec.choices import PRECISIONS
+from twinvec.cli.options import ModelChoice, model_options
 from twinvec.cli.screen import open_console, plain_table, say
 from twinvec.errors import DeviceError, MissingExtraError
 

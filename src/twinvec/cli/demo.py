@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
-from twinvec.cli.options import PRECISIONS, ModelChoice, model_options
+from twinvec.choices import DEFAULT_MODEL, PRECISIONS
+from twinvec.cli.options import ModelChoice, model_options
 from twinvec.cli.screen import open_console, plain_table, say, show_seconds
 from twinvec.data.sentences import are_near_duplicates, gather_sentences, shared_words
-from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.choices import OUTPUT_TYPES
 from twinvec.cli.options import (
     Decorator,
     ModelChoice,
@@ -27,7 +28,8 @@ from twinvec.cli.screen import if_interrupted, say, show_seconds
 
 if TYPE_CHECKING:
     from twinvec.bulk import BulkReport, BulkState
-    from twinvec.types import Array, OutputType
+    from twinvec.choices import OutputType
+    from twinvec.types import Array
 
 __all__ = [
     "BulkChoice",
@@ -104,7 +106,7 @@ def embed_folder(
 ) -> None:
     """Run the job, and say what it did."""
     from twinvec.bulk import BulkSettings, FileSource, FolderModel, RayWorkers, embed_bulk
-    from twinvec.files import parse_size
+    from twinvec.choices import parse_size
 
     settings = asdict(model)
     chosen = FolderModel(settings.pop("name"), settings, prompt.prompt, prompt.prompt_name, output_type)
@@ -195,7 +197,6 @@ def progress_line(state: BulkState, since_s: float, since_rows: int, *, now: flo
     return f"{line}."
 
 
-OUTPUT_TYPES = ("float32", "int8", "uint8", "binary", "ubinary")
 STDOUT = "-"
 
 

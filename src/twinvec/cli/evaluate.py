@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinvec.choices import DEFAULT_MODEL, SIMILARITY_NAMES
 from twinvec.cli.options import MODEL_OPTIONS, MODEL_VARIABLE, PROMPT_OPTIONS, Decorator, gathered
 from twinvec.cli.screen import if_interrupted, open_console, plain_table, say, show_seconds
-from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from twinvec.evaluation.result_file import Evaluation
@@ -31,7 +31,6 @@ __all__ = [
 
 CLASSIFIERS = ("logreg", "mlp")
 CORRELATIONS = ("spearman", "pearson")
-MEASURES = ("cosine", "dot", "euclidean", "manhattan")
 SUBSETS = ("all", "mean", "weighted mean")
 LINES = ("json", "plain")
 
@@ -191,7 +190,7 @@ SUITE_OPTIONS: dict[str, Decorator] = {
     "similarity": click.option(
         "--measure",
         "similarity",
-        type=click.Choice(MEASURES),
+        type=click.Choice(SIMILARITY_NAMES),
         default="cosine",
         show_default=True,
         help="STS: similarity of two vectors.",

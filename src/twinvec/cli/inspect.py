@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from twinvec.choices import DEFAULT_MODEL
 from twinvec.cli.options import MODEL_VARIABLE
 from twinvec.cli.screen import open_console, plain_table, print_json
-from twinvec.model.hub import DEFAULT_MODEL
 
 __all__ = ["inspect"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinvec.choices import DEFAULT_MODEL
 from twinvec.cli.options import (
     MODEL_OPTIONS,
     MODEL_VARIABLE,
@@ -21,7 +22,6 @@ from twinvec.cli.options import (
     text_options,
 )
 from twinvec.cli.screen import open_console, plain_table, print_json, say
-from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from twinvec.choices import DEFAULT_MODEL, DEVICES, LONG_POLICIES, PRECISIONS, RUNTIMES, parse_size
 from twinvec.cli.screen import say
-from twinvec.files import parse_size
-from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from twinvec.encoder import Encoder
@@ -43,11 +42,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
 MODEL_VARIABLE = "TWINVEC_MODEL"
-PRECISIONS = ("float32", "bfloat16", "int8")
-RUNTIMES = ("auto", "onnxruntime", "openvino", "torch")
-DEVICES = ("cpu", "cuda")
 READOUTS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "wk")
-LONG_POLICIES = ("warn", "error", "cut", "chunk")
 FORMATS = ("lines", "csv", "tsv", "jsonl", "parquet")
 
 

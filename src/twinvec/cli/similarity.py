@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
+from twinvec.choices import SIMILARITY_NAMES
 from twinvec.cli.options import ModelChoice, PromptChoice, model_options, prompt_options
 
 __all__ = ["similarity"]
-
-MEASURES = ("cosine", "dot", "euclidean", "manhattan")
 
 
 @click.command()
@@ -16,7 +15,7 @@ MEASURES = ("cosine", "dot", "euclidean", "manhattan")
 @click.argument("right", metavar="B")
 @model_options()
 @prompt_options
-@click.option("--measure", type=click.Choice(MEASURES), help="Default: the model's own.")
+@click.option("--measure", type=click.Choice(SIMILARITY_NAMES), help="Default: the model's own.")
 def similarity(*, left: str, right: str, model: ModelChoice, prompt: PromptChoice, measure: str | None) -> None:
     """Print how similar the texts A and B are.
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.choices import DEFAULT_MODEL
 from twinvec.cli.layers import choose_names
 from twinvec.cli.options import FORMATS, MODEL_OPTIONS, MODEL_VARIABLE, Decorator, ModelChoice, gathered
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 from twinvec.cli.train_options import parse_columns
-from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from twinvec.analysis.sweep import Sweep

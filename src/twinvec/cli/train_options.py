@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinvec.choices import DEFAULT_MODEL
 from twinvec.cli.options import MODEL_VARIABLE, Decorator, gathered
 from twinvec.cli.screen import if_interrupted
 from twinvec.errors import TwinvecError
-from twinvec.model.hub import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from twinvec.data.roles import DataSource

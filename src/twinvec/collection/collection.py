@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
+from twinvec.choices import DEFAULT_MODEL
 from twinvec.collection.embedder import Embedder, ModelRecord, another_model, as_embedder, load_remembered
 from twinvec.collection.indexes import LanceTable, check_language, has_index, lance_errors
 from twinvec.collection.rows import (
@@ -50,7 +51,6 @@ from twinvec.collection.write import (
 )
 from twinvec.encoder import Encoder
 from twinvec.errors import CollectionError, InputError, UnknownNameError, shown
-from twinvec.model.hub import DEFAULT_MODEL
 from twinvec.model.tokenizer import check_text
 
 __all__ = ["Collection", "Reindexed", "Version"]

@@ -17,14 +17,15 @@ from typing import Any, get_args
 
 import numpy as np
 
+from twinvec.choices import SHIPPED, LongPolicy, Precision
 from twinvec.encoder import Encoder
 from twinvec.errors import CollectionError, InputError, ModelNotFoundError, TwinvecError, shown
 from twinvec.loading import load
 from twinvec.model.folder import POOLING_MODES, WK, ModelFolder, Pooling, read_model_folder, with_readout
-from twinvec.model.hub import SHIPPED, find_model, shipped_folder
+from twinvec.model.hub import find_model, shipped_folder
 from twinvec.model.identity import model_digest
 from twinvec.search.measures import checked_rows
-from twinvec.types import Array, LongPolicy, Precision, Vectors
+from twinvec.types import Array, Vectors
 from twinvec.wk import WKSettings
 
 __all__ = ["Embedder", "ModelRecord", "another_model", "as_embedder", "load_embedder", "load_remembered"]

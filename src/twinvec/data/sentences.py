@@ -157,7 +157,7 @@ ABBREVIATION = re.compile(
 def split_running_text(text: str) -> list[str]:
     """The sentences of a paragraph, white space folded.
 
-    >>> split_sentences("Dr. A. Smith came at 5.30 p.m. on Monday. He left! Why?")
+    >>> split_running_text("Dr. A. Smith came at 5.30 p.m. on Monday. He left! Why?")
     ['Dr. A. Smith came at 5.30 p.m. on Monday.', 'He left!', 'Why?']
     """
     folded = " ".join(text.split())

@@ -11,8 +11,9 @@ from typing import Any, TypeVar, get_args
 
 import numpy as np
 
+from twinvec.choices import Device, LongPolicy, Precision, RuntimeName
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.types import Device, Ids, LongPolicy, Precision, Runtime, RuntimeName, TokenBatch
+from twinvec.types import Ids, Runtime, TokenBatch
 
 __all__ = [
     "Engine",

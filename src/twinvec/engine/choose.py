@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from functools import partial
 
+from twinvec.choices import Precision
 from twinvec.engine.batching import Engine, EngineSettings
 from twinvec.engine.calibration import measure_ranges
 from twinvec.engine.config import is_supported
@@ -16,7 +17,7 @@ from twinvec.engine.torch import TorchRuntime
 from twinvec.errors import InputError
 from twinvec.model.folder import WK, ModelFolder
 from twinvec.model.tokenizer import Tokenizer
-from twinvec.types import Precision, Runtime
+from twinvec.types import Runtime
 
 __all__ = ["Engine", "open_engine"]
 

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from twinvec.choices import Device, Precision
 from twinvec.engine.graph import Graph, set_place
 from twinvec.engine.linear import FloatLinear
 from twinvec.engine.model import MakeLinear, Model, Shown, build_heads
@@ -22,7 +23,7 @@ from twinvec.engine.weights import MappedFile, check_unchanged, mapped_files, pl
 from twinvec.errors import DeviceError
 from twinvec.extras import require
 from twinvec.model.folder import WK, ModelFolder
-from twinvec.types import Device, Precision, Runtime, TokenBatch, Vectors
+from twinvec.types import Runtime, TokenBatch, Vectors
 from twinvec.wk import sentence_vectors
 
 __all__ = [

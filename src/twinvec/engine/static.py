@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer as FastTokenizer
 
+from twinvec.choices import StoredPrecision
 from twinvec.engine.weights import Weights, check_array, check_unchanged, mapped_files, pack_int8, read_weights
 from twinvec.errors import InputError, UnknownNameError, WeightsError
 from twinvec.files import saved_folder
 from twinvec.model.folder import ModelFolder, Module, Normalize, StaticEmbedding
 from twinvec.model.save import copy_card, write_modules
 from twinvec.ownership import MODEL
-from twinvec.types import Array, Ids, StoredPrecision, TokenBatch, Vectors
+from twinvec.types import Array, Ids, TokenBatch, Vectors
 from twinvec.vectors import unit_rows
 
 __all__ = [

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from twinvec.choices import Device
 from twinvec.engine.config import MODEL_CODE, is_supported
 from twinvec.engine.model import build_readout
 from twinvec.engine.readout import readout_width
@@ -20,7 +21,7 @@ from twinvec.errors import DeviceError, ModelFolderError, TwinvecError, WeightsE
 from twinvec.extras import require
 from twinvec.json_checks import JsonObject
 from twinvec.model.folder import ModelFolder, Pooling, refuse_own_code
-from twinvec.types import Device, TokenBatch, Vectors
+from twinvec.types import TokenBatch, Vectors
 
 __all__ = [
     "TorchRuntime",

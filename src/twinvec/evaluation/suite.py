@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from twinvec.choices import Similarity
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.evaluation.result_file import Evaluation, Result, judge, now, used_versions
 from twinvec.evaluation.statistics import Aggregation, Outcome
@@ -22,7 +23,6 @@ from twinvec.evaluation.tasks.run import run_task
 from twinvec.evaluation.tasks.sts import Correlation, StsTask, run_sts
 from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
 from twinvec.evaluation.tasks.triplets import build_triplets
-from twinvec.types import Similarity
 
 __all__ = ["GROUPS", "LOADERS", "SuiteSettings", "TaskRun", "evaluation_of", "load_tasks", "run_suite", "task_names"]
 

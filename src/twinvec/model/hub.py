@@ -6,18 +6,15 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from twinvec.choices import SHIPPED
 from twinvec.errors import ModelNotFoundError
 from twinvec.files import read_any_json
 
 __all__ = [
-    "DEFAULT_MODEL",
-    "SHIPPED",
     "find_model",
     "shipped_folder",
 ]
 
-DEFAULT_MODEL = "twinvec-mini"
-SHIPPED = (DEFAULT_MODEL, "twinvec-static")
 FOLDER = Path(__file__).parents[1] / "models"
 
 

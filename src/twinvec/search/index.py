@@ -10,8 +10,8 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from twinvec.choices import show_size
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.files import show_size
 from twinvec.search.exact import Hits
 from twinvec.search.measures import check_widths, find_measure, numeric_rows
 from twinvec.types import Array, Ids

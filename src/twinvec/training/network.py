@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
+from twinvec.choices import StoredPrecision
 from twinvec.engine.batching import pad, plan_batches
 from twinvec.engine.readout import readout_width
 from twinvec.engine.static import fill_static
@@ -28,7 +29,7 @@ from twinvec.model.save import module_path, write_model
 from twinvec.model.tokenizer import Tokenizer
 from twinvec.training.backbone import Backbone
 from twinvec.training.readout import POOLERS, make_head, wk_vectors, write_head
-from twinvec.types import Ids, StoredPrecision, Vectors
+from twinvec.types import Ids, Vectors
 
 __all__ = [
     "Network",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from twinvec.choices import Precision, StoredPrecision
 from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.model.folder import POOLING_MODES
@@ -15,7 +16,6 @@ from twinvec.training.objectives import OBJECTIVES, build_objective
 from twinvec.training.objectives.common import above_zero, yes_or_no
 from twinvec.training.objectives.matryoshka import check_widths
 from twinvec.training.processes import drawn_from
-from twinvec.types import Precision, StoredPrecision
 
 __all__ = [
     "DataPart",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from twinvec.choices import Precision
 from twinvec.data.write import write_vectors
 from twinvec.errors import TrainingError
 from twinvec.files import mapped_vectors
@@ -21,7 +22,7 @@ from twinvec.model.hub import find_model
 from twinvec.model.identity import model_digest
 from twinvec.progress import Progress
 from twinvec.training.processes import Processes
-from twinvec.types import Precision, Vectors
+from twinvec.types import Vectors
 from twinvec.vector_store import VectorStore, cache_folder, text_key
 from twinvec.vectors import unit_rows
 

@@ -12,9 +12,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from twinvec.choices import Similarity
 from twinvec.evaluation.statistics import Aggregation, Outcome
 from twinvec.evaluation.tasks.common import Embed, check_choice, check_columns, check_finite, embed_once, numbered
-from twinvec.types import Array, Similarity
+from twinvec.types import Array
 from twinvec.vectors import PAIRWISE, similarity_pairwise
 
 __all__ = ["Correlation", "StsTask", "run_sts"]

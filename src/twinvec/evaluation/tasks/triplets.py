@@ -9,12 +9,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from twinvec.data.sentences import split_running_text as split_sentences
+from twinvec.choices import Similarity
+from twinvec.data.sentences import split_running_text
 from twinvec.errors import InputError
 from twinvec.evaluation.statistics import Outcome
 from twinvec.evaluation.tasks.common import Embed, check_choice, check_columns, embed_once
 from twinvec.evaluation.tasks.documents import Document
-from twinvec.types import Similarity
 from twinvec.vectors import PAIRWISE, similarity_pairwise
 
 __all__ = [
@@ -123,7 +123,7 @@ def usable_sections(document: Document, rule: SectionRule) -> list[list[str]]:
 
 def _sentences(paragraphs: Iterable[str], rule: SectionRule) -> Iterator[str]:
     for paragraph in paragraphs:
-        for sentence in split_sentences(paragraph):
+        for sentence in split_running_text(paragraph):
             if len(sentence.split()) >= rule.min_words:
                 yield sentence
 

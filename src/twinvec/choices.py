@@ -1,0 +1,79 @@
+"""What users may write: allowed words, the default model, and sizes in bytes.
+
+There is no numpy here, so that ``--help`` stays fast.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, get_args
+
+from twinvec.errors import InputError
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "DEVICES",
+    "LONG_POLICIES",
+    "OUTPUT_TYPES",
+    "PRECISIONS",
+    "RUNTIMES",
+    "SHIPPED",
+    "SIMILARITY_NAMES",
+    "Device",
+    "LongPolicy",
+    "OutputType",
+    "Precision",
+    "RuntimeName",
+    "Similarity",
+    "StoredPrecision",
+    "WKMode",
+    "parse_size",
+    "show_size",
+]
+
+DEFAULT_MODEL = "twinvec-mini"
+SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # the models inside the package
+
+Precision = Literal["float32", "bfloat16", "int8"]
+StoredPrecision = Literal["float32", "int8"]
+OutputType = Literal["float32", "int8", "uint8", "binary", "ubinary"]
+Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
+LongPolicy = Literal["warn", "error", "cut", "chunk"]
+RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
+Device = Literal["cpu", "cuda"]
+WKMode = Literal["paper", "reference"]
+
+PRECISIONS: tuple[str, ...] = get_args(Precision)
+OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
+SIMILARITY_NAMES: tuple[str, ...] = get_args(Similarity)
+LONG_POLICIES: tuple[str, ...] = get_args(LongPolicy)
+RUNTIMES: tuple[str, ...] = get_args(RuntimeName)
+DEVICES: tuple[str, ...] = get_args(Device)
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+LEAST_THREE_DIGITS = 999.5  # from here on, three digits round to a thousand
+
+
+def parse_size(text: str) -> int:
+    """A size in bytes, from a number with a unit.
+
+    >>> parse_size("4GB"), parse_size("512 MiB"), parse_size("1.5g")
+    (4000000000, 536870912, 1500000000)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
+    if not match or match[2] not in UNITS:
+        raise InputError(f"Invalid size {text!r}.", hint="Write it like 4GB or 512MiB.")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def show_size(n_bytes: int) -> str:
+    """A size for people.
+
+    >>> show_size(1234), show_size(5_600_000_000), show_size(999_900)
+    ('1.23 kB', '5.6 GB', '1 MB')
+    """
+    value, unit = float(n_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value >= LEAST_THREE_DIGITS:
+            value, unit = value / 1000, larger
+    return f"{value:.3g} {unit}"
