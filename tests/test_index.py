@@ -334,7 +334,7 @@ def test_commands_say_which_index_they_use_and_its_recall(tmp_path, monkeypatch)
     ("arguments", "message"),
     [
         (["--method", "index", "--max-memory", "10"], "needs at least "),
-        (["--max-memory", "much"], "'much' is no size. Write it like 4GB or 512MiB."),
+        (["--max-memory", "much"], "Invalid size 'much'. Write it like 4GB or 512MiB."),
         (["--method", "exact", "--max-memory", "1GB"], "--max-memory is for an index, not for --method exact."),
     ],
 )
