@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from twinvec.analysis.sweep import leads
 from twinvec.errors import InputError
-from twinvec.evaluation.best_of_many import leads
 from twinvec.evaluation.resampling import Resamples, Resampling, resample
 from twinvec.evaluation.statistics import Outcome
 

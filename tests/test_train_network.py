@@ -15,11 +15,7 @@ torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 pytest.importorskip("transformers", reason="training needs the extra 'train'")
 
 from twinvec.model.tokenizer import load_tokenizer  # noqa: E402
-from twinvec.training.backbone import (  # noqa: E402
-    Backbone,
-    make_grid,
-    packed_attention,
-)
+from twinvec.training.backbone import Backbone, make_grid, packed_attention  # noqa: E402
 from twinvec.training.batches import tokenize  # noqa: E402
 from twinvec.training.network import Network  # noqa: E402
 from twinvec.training.readout import POOLERS  # noqa: E402

@@ -39,13 +39,7 @@ for needed in ("transformers", "accelerate", "matplotlib"):
 
 from twinvec.training.checkpoint import load_weights  # noqa: E402
 from twinvec.training.loop import StepReport  # noqa: E402
-from twinvec.training.recipe import (  # noqa: E402
-    DataPart,
-    DevPart,
-    ModelPart,
-    Recipe,
-    TrainSettings,
-)
+from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings  # noqa: E402
 from twinvec.training.report import DevReport, Finished, Started  # noqa: E402
 from twinvec.training.run import RunOptions, run_recipe  # noqa: E402
 

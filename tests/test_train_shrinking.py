@@ -22,12 +22,7 @@ for needed in ("accelerate", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
 from twinvec.training.prune import shrink_model  # noqa: E402
-from twinvec.training.recipe import (  # noqa: E402
-    DataPart,
-    ModelPart,
-    Recipe,
-    TrainSettings,
-)
+from twinvec.training.recipe import DataPart, ModelPart, Recipe, TrainSettings  # noqa: E402
 from twinvec.training.recipe_file import read_recipe, recipe_as_toml  # noqa: E402
 
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 7]) for i in range(12)]

@@ -1,11 +1,13 @@
-"""All readings of a model, judged on someone's own scored pairs by the rank correlation of cosine and score."""
+"""All readouts of a model, scored on someone's own pairs, and whether the best one wins by more than chance."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from twinvec.analysis.layers import check_has_layers
 from twinvec.analysis.readouts import Candidate, ReadVectors, list_candidates, read_vectors, why_not_saved
@@ -13,14 +15,77 @@ from twinvec.analysis.saving import Whitening, fit_whitening
 from twinvec.data.examples import Examples
 from twinvec.encoder import Encoder
 from twinvec.errors import InputError
-from twinvec.evaluation.best_of_many import Lead, leads
-from twinvec.evaluation.resampling import Interval, Resampling, interval_of, resample
+from twinvec.evaluation.resampling import Interval, Resamples, Resampling, interval_of, resample
 from twinvec.evaluation.statistics import Outcome
 from twinvec.progress import Progress
 from twinvec.types import Array
 from twinvec.vectors import similarity_pairwise
 
-__all__ = ["RESAMPLING", "Judged", "Sweep", "sweep_readings"]
+__all__ = [
+    "RESAMPLING",
+    "Judged",
+    "Lead",
+    "Sweep",
+    "leads",
+    "sweep_readings",
+]
+
+Floats = NDArray[np.float64]
+
+LEAST_ERROR = 1e-9  # of a lead in z; what is below is the same ranking
+MOST_UNDEFINED = 0.05
+HIGHEST = 1 - 1e-9  # a correlation beyond has no finite z
+
+
+class Lead(NamedTuple):
+    """How far a candidate is above the old one, at least how far at the level asked for, and the corrected p value.
+
+    All in the units of the values, but ``p``. ``low`` holds for all candidates at once.
+    """
+
+    difference: float
+    low: float
+    p: float
+
+
+def leads(old: Resamples, candidates: Sequence[Resamples], *, level: float = 0.95, scale: float = 100.0) -> list[Lead]:
+    """The lead of each candidate over the old one, corrected for all of them; correlations times ``scale``."""
+    if not candidates:
+        return []
+    start = _z(np.array([old.value]), scale)
+    values = _z(np.array([each.value for each in candidates]), scale) - start
+    moved = np.stack([_z(each.replicates, scale) for each in candidates]) - _z(old.replicates, scale)
+    moved = moved[:, _checked(moved)]
+    errors = moved.std(axis=1)
+    is_other = errors > LEAST_ERROR
+    leading = np.where(is_other, values, -np.inf) / np.where(is_other, errors, 1.0)
+    shifted = (moved[is_other] - moved[is_other].mean(axis=1, keepdims=True)) / errors[is_other, None]
+    largest = np.sort(shifted.max(axis=0)) if is_other.any() else np.zeros(moved.shape[1])
+    n = len(largest)
+    n_higher = n - np.searchsorted(largest, leading, side="left")
+    margin = float(np.quantile(largest, level))
+    lows = scale * np.tanh(start + values - margin * errors) - old.value
+    return [
+        Lead(each.value - old.value, float(low) if differs else 0.0, (1 + int(higher)) / (n + 1))
+        for each, low, higher, differs in zip(candidates, lows, n_higher, is_other, strict=True)
+    ]
+
+
+def _z(values: Floats, scale: float) -> Floats:
+    return np.asarray(np.arctanh(np.clip(values / scale, -HIGHEST, HIGHEST)))
+
+
+def _checked(moved: Floats) -> NDArray[np.bool_]:
+    """Which resamples give every candidate a value."""
+    is_defined = np.asarray(np.isfinite(moved).all(axis=0))
+    n_undefined = int((~is_defined).sum())
+    if n_undefined > MOST_UNDEFINED * len(is_defined):
+        raise InputError(
+            f"No test: {n_undefined} of {len(is_defined)} resamples have no value, because too few items differ.",
+            hint="Give more items.",
+        )
+    return is_defined
+
 
 RESAMPLING = Resampling(n_resamples=1000)
 PROTOCOL = "Spearman x 100 of cosine"

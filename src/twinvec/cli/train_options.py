@@ -117,7 +117,7 @@ def parse_columns(given: tuple[str, ...]) -> dict[str, str | tuple[str, ...]]:
 
 def run_training(recipe: Recipe, output: OutputChoice) -> None:
     """Train, and show how it goes; of several processes, the first one talks."""
-    from twinvec.cli.training_screen import SoftStop, show_training
+    from twinvec.cli.screen import SoftStop, show_training
     from twinvec.training.run import RunOptions, run_recipe
     from twinvec.training.seeds import run_seeds
 

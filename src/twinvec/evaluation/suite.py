@@ -16,10 +16,9 @@ from twinvec.evaluation.result_file import Evaluation, Result, judge, now, used_
 from twinvec.evaluation.statistics import Aggregation, Outcome
 from twinvec.evaluation.systems.system import Subject
 from twinvec.evaluation.tasks.common import Embed
-from twinvec.evaluation.tasks.data_sets import KNOWN, Task, read_data, text_in
+from twinvec.evaluation.tasks.data_sets import KNOWN, Task, read_data, run_task, text_in
 from twinvec.evaluation.tasks.documents import READERS, read_documents
 from twinvec.evaluation.tasks.probing import bigram_shift_task, sentence_length_task, word_content_task
-from twinvec.evaluation.tasks.run import run_task
 from twinvec.evaluation.tasks.sts import Correlation, StsTask, run_sts
 from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
 from twinvec.evaluation.tasks.triplets import build_triplets

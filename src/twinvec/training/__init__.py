@@ -9,13 +9,7 @@ from twinvec.training.batches import Task  # noqa: E402
 from twinvec.training.loop import StepReport, Training, start_training, train  # noqa: E402
 from twinvec.training.network import Network  # noqa: E402
 from twinvec.training.objectives import OBJECTIVES, build_objective  # noqa: E402
-from twinvec.training.recipe import (  # noqa: E402
-    DataPart,
-    DevPart,
-    ModelPart,
-    Recipe,
-    TrainSettings,
-)
+from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings  # noqa: E402
 from twinvec.training.recipe_file import read_recipe, recipe_as_toml  # noqa: E402
 from twinvec.training.report import DevReport, Finished, Score, Started  # noqa: E402
 from twinvec.training.run import RunOptions, run_recipe  # noqa: E402

@@ -1,4 +1,4 @@
-"""The known data sets: which file is which task, and how its columns are read."""
+"""The known data sets: which file is which task, how its columns are read, and how a task runs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ from typing import TypeAlias, TypeVar
 from twinvec.data.read import read_rows
 from twinvec.data.table import Row
 from twinvec.errors import InputError, RowError, UnknownNameError
-from twinvec.evaluation.tasks.argument import GRADES, ArgumentTask
-from twinvec.evaluation.tasks.clustering import ClusteringTask
-from twinvec.evaluation.tasks.pairs import PairTask
-from twinvec.evaluation.tasks.relatedness import RelatednessTask
-from twinvec.evaluation.tasks.retrieval import RetrievalTask
-from twinvec.evaluation.tasks.sts import StsTask
-from twinvec.evaluation.tasks.transfer import TransferTask
-from twinvec.evaluation.tasks.triplets import TripletTask
+from twinvec.evaluation.statistics import Outcome
+from twinvec.evaluation.tasks.argument import GRADES, ArgumentTask, run_argument
+from twinvec.evaluation.tasks.clustering import ClusteringTask, run_clustering
+from twinvec.evaluation.tasks.common import Embed
+from twinvec.evaluation.tasks.pairs import PairTask, run_pairs
+from twinvec.evaluation.tasks.relatedness import RelatednessTask, run_relatedness
+from twinvec.evaluation.tasks.retrieval import RetrievalTask, run_retrieval
+from twinvec.evaluation.tasks.sts import StsTask, run_sts
+from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
+from twinvec.evaluation.tasks.triplets import TripletTask, run_triplets
 
 __all__ = [
     "KNOWN",
+    "RUNNERS",
+    "SEEDED",
     "Task",
     "data_file",
     "load_task",
     "numbers_in",
     "read_data",
+    "run_task",
     "text_in",
     "values_in",
 ]
@@ -234,3 +239,22 @@ KNOWN: dict[str, Callable[[str | Path], Task]] = {
     "trec-clusters": _trec_clusters,
     "cranfield": _cranfield,
 }
+
+
+RUNNERS: dict[type, Callable[..., list[Outcome]]] = {
+    StsTask: run_sts,
+    PairTask: run_pairs,
+    TripletTask: run_triplets,
+    TransferTask: run_transfer,
+    RelatednessTask: run_relatedness,
+    ArgumentTask: run_argument,
+    RetrievalTask: run_retrieval,
+    ClusteringTask: run_clustering,
+}
+SEEDED = (TransferTask, ArgumentTask, ClusteringTask)  # their runners draw folds or starts
+
+
+def run_task(task: Task, embed: Embed, *, seed: int = 0) -> list[Outcome]:
+    """The outcomes of a task, with the defaults of its own run function; call that one for other choices."""
+    run = RUNNERS[type(task)]
+    return run(task, embed, seed=seed) if isinstance(task, SEEDED) else run(task, embed)
