@@ -5,12 +5,15 @@ import sys
 __all__ = ["run"]
 
 
-def run() -> None:
-    """Run the command; an interrupt while it is being imported ends as quietly as a later one."""
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command with these arguments, or those of the process.
+
+    An interrupt while the command is being imported ends as quietly as a later one.
+    """
     try:
         from twinvec.cli.app import main
 
-        main(prog_name="twinvec")
+        main(args=arguments, prog_name="twinvec")
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         sys.exit(130)
