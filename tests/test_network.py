@@ -1,5 +1,6 @@
 """What is sent over the network, and to whom: keys and texts go to the server that the user named, and nowhere else."""
 
+import gzip
 import json
 import time
 from contextlib import suppress
@@ -148,12 +149,16 @@ def test_an_address_that_is_none_is_refused(address):
         Endpoint(address, "tiny")
 
 
-def test_a_malformed_address_on_the_command_line_ends_without_a_traceback():
+def test_a_malformed_address_on_the_command_line_ends_without_a_traceback(tmp_path):
     from click.testing import CliRunner
 
     from twinvec.cli import main
 
-    done = CliRunner().invoke(main, ["evaluate", "http://[::1#m", "--tasks", "stsb", "--no-cache"])
+    (tmp_path / "sts").mkdir()
+    with gzip.open(tmp_path / "sts/sts12.tsv.gz", "wt") as file:
+        file.write("subset\tscore\ttext1\ttext2\na\t1\tone\ttwo\na\t2\tthree\tfour\n")
+    words = ["evaluate", "http://[::1#m", "--tasks", "sts12", "--no-cache", "--data", str(tmp_path)]
+    done = CliRunner().invoke(main, words)
     assert done.exit_code == 1 and "is not the address of a server" in done.output
 
 
