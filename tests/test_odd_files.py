@@ -35,18 +35,27 @@ CALLS = [
     ["dedup", "NAME.txt"],
     ["cluster", "NAME.txt"],
     ["compare", "NAME.json", "NAME.json"],
-    ["evaluate", "--vectors", "NAME.npy", "--texts", "TEXTS", "--no-cache"],
-    ["evaluate", "NAME", "--no-cache", "--tasks", "stsb", "--offline"],
+    ["evaluate", "--vectors", "NAME.npy", "--texts", "TEXTS", "--no-cache", "--tasks", "sts12"],
+    ["evaluate", "NAME", "--no-cache", "--tasks", "sts12", "--offline"],
     ["data", "check", "NAME.tsv"],
     ["train", "NAME.toml", "-o", "OUT"],
     ["bench", "-m", "NAME"],
 ]
 
 
+def data_folder(place):
+    """A folder with one small task, so that a command goes on to what it is about."""
+    (place / "sts").mkdir()
+    with gzip.open(place / "sts/sts12.tsv.gz", "wt") as file:
+        file.write("subset\tscore\ttext1\ttext2\na\t1\tone\ttwo\na\t2\tthree\tfour\n")
+    return place
+
+
 @pytest.mark.parametrize("call", CALLS, ids=" ".join)
 @pytest.mark.parametrize("name", [LONG_NAMES["a bare name"], LONG_NAMES["an absolute path"]], ids=["bare", "absolute"])
-def test_a_name_that_is_too_long_ends_in_one_line(tmp_path, monkeypatch, call, name):
+def test_a_name_that_is_too_long_ends_in_one_line(tmp_path, tmp_path_factory, monkeypatch, call, name):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("TWINVEC_DATA", str(data_folder(tmp_path_factory.mktemp("data"))))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts.txt").write_text("a\nb\n")
     words = [word.replace("NAME", name).replace("TEXTS", "texts.txt").replace("OUT", "out") for word in call]
