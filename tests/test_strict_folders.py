@@ -233,3 +233,12 @@ def test_values_are_read_by_their_kind():
         values.integer("n", least=4, most=9)
     with pytest.raises(InputError, match="word is 'b', not one of x, y"):
         JsonObject({"word": "b"}, "a.json", InputError).word("word", choices=("x", "y"))
+
+
+def test_a_special_token_that_the_model_has_no_vector_for_is_refused(tmp_path):
+    folder = write_tiny_model(tmp_path / "model")
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["post_processor"]["sep"][1] = 2**31
+    write_json(folder / "tokenizer.json", content)
+    with pytest.raises(ModelFolderError, match="but the model has vectors for"):
+        twinvec.load(folder).encode("the cat")

@@ -110,7 +110,7 @@ class Tokenizer:
     @property
     def n_vocabulary(self) -> int:
         """One more than the highest id the tokenizer can give."""
-        return 1 + int(max(self.fast.get_vocab(with_added_tokens=True).values()))
+        return 1 + int(max([*self.fast.get_vocab(with_added_tokens=True).values(), *self.prefix, *self.suffix]))
 
     def special_ids(self) -> list[int]:
         """Ids of the special tokens, in rising order; a text that has one in its words gets that id."""
