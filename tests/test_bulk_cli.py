@@ -67,7 +67,9 @@ def test_another_model_is_refused_with_what_to_do(ram, tiny_folders):
     embed(ram, tiny_folders["bert"])
     result = embed(ram, tiny_folders["roberta"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert re.search(r"Error: .* was begun otherwise: the model is .* --force\.", result.stderr.replace("\n", " "))
+    assert re.search(
+        r"Error: .* was started with other settings: the model is .* --force\.", result.stderr.replace("\n", " ")
+    )
     assert embed(ram, tiny_folders["roberta"], "--force").exit_code == 0
 
 

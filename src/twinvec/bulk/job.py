@@ -80,7 +80,7 @@ class LocalWorkers:
         return 4 * self.opened.width * shard_rows
 
     def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
-        """Every shard once it is on the disk, in order: the next is not begun before, so a kill costs one at most."""
+        """Every shard once it is on the disk, in order: the next starts only then, so a kill costs one at most."""
         for shard in shards:
             yield store.put(shard_file(shard, self.opened.embed(shard.texts), format))
 
@@ -147,8 +147,8 @@ def begin(folder: Path, wanted: JobSpec) -> Manifest:
     changed = list(differences(manifest.job, wanted))
     if changed:
         raise InputError(
-            f"{folder} was begun otherwise: {'; '.join(changed)}.",
-            hint="Run it as it was begun, write to another folder, or start over with --force.",
+            f"{folder} was started with other settings: {'; '.join(changed)}.",
+            hint="Use the same settings, write to another folder, or start over with --force.",
         )
     _warn_of_versions(folder, manifest.job, wanted)
     return manifest
@@ -175,7 +175,7 @@ def _warn_of_versions(folder: Path, found: JobSpec, wanted: JobSpec) -> None:
     ]
     if changed:
         logger.warning(
-            "%s was begun with other versions (%s); new vectors may differ from the old ones in their last digits.",
+            "%s was started with other versions (%s); new vectors may differ from the old ones in their last digits.",
             folder,
             ", ".join(changed),
         )
