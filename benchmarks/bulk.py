@@ -9,7 +9,7 @@ import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from common import alternate, arguments, sts_sentences, write_result
 
-from twinvec.bulk import BulkSettings, FolderModel, embed_bulk, open_bulk, pairs_of_shards, read_bulk, search_shards
-from twinvec.bulk.model import OpenModel
-from twinvec.encoder import Block
+from twinvec.bulk import BulkSettings, embed_bulk, open_bulk, pairs_of_shards, read_bulk, search_shards
+from twinvec.choices import Role
+from twinvec.embedder import ModelEmbedder
+from twinvec.types import Vectors
 
 WIDTH = 384
 VECTORS = np.random.default_rng(0).standard_normal((16_384, WIDTH), dtype=np.float32)  # a shard's
@@ -30,19 +31,11 @@ SHIPPED = ("twinvec-mini", "float32"), ("twinvec-mini", "int8"), ("twinvec-stati
 class NoModel:
     """Vectors of nothing: what is left is reading, looking up and writing."""
 
-    name, width = "no model", WIDTH
+    name, identity, width, similarity = "no model", "0" * 64, WIDTH, "cosine"
+    settings: Mapping[str, Any] = {}
 
-    def sha256(self) -> str:
-        return "0" * 64
-
-    def deciding(self) -> dict[str, Any]:
-        return {}
-
-    def open(self) -> OpenModel:
-        return self
-
-    def embed(self, texts: Sequence[str]) -> Block:
-        return Block(VECTORS[: len(texts)], 0, 0)
+    def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
+        return VECTORS[: len(texts)]
 
 
 def gathered(data: Path | None, count: int) -> tuple[list[str], str]:
@@ -61,40 +54,29 @@ def timed(run: Callable[[], object], rounds: int) -> float:
     return alternate({"": run}, rounds)[""]
 
 
-def measured(model: FolderModel, source: Path, folder: Path, *, rounds: int) -> dict[str, Any]:
+def measured(model: ModelEmbedder, source: Path, folder: Path, *, rounds: int) -> dict[str, Any]:
     """The encoder alone and the whole job, by turns."""
     texts = source.read_text(encoding="utf-8").splitlines()
-    opened = model.open()
+    encoder = model.encoder  # loaded now, so that loading it is not measured
     bulk_s, alone_s = [], []
     for _ in range(rounds + 1):
         shutil.rmtree(folder, ignore_errors=True)
         started = time.perf_counter()
-        embed_bulk(source, folder, _Opened(model, opened))
+        embed_bulk(source, folder, model)
         bulk_s.append(time.perf_counter() - started)
         started = time.perf_counter()
         for first in range(0, len(texts), 16_384):
-            opened.embed(texts[first : first + 16_384])
+            encoder.encode_block(texts[first : first + 16_384])
         alone_s.append(time.perf_counter() - started)
     whole, alone = (len(texts) / median(seconds[1:]) for seconds in (bulk_s, alone_s))  # the first was to get warm
     return {
-        "name": f"{Path(model.name).name} {model.settings['precision']}",
+        "name": f"{Path(model.model).name} {model.arguments['precision']}",
         "encoder_per_second": round(alone, 1),
         "bulk_per_second": round(whole, 1),
         "share": round(whole / alone, 3),
         "bytes_per_text": round(size_of(folder) / len(texts), 1),
         "width": open_bulk(folder).result.width,
     }
-
-
-class _Opened:
-    """A model that is loaded already, so that loading it is not measured."""
-
-    def __init__(self, model: FolderModel, opened: OpenModel) -> None:
-        self.name, self.sha256, self.deciding = model.name, model.sha256, model.deciding
-        self._opened = opened
-
-    def open(self) -> OpenModel:
-        return self._opened
 
 
 def size_of(folder: Path) -> int:
@@ -138,7 +120,7 @@ def main() -> None:
         source, folder = Path(place, "texts.txt"), Path(place, "out")
         write_lines(source, texts)
         rows = [
-            measured(FolderModel(str(name), {"precision": precision}), source, folder, rounds=options.rounds)
+            measured(ModelEmbedder(str(name), {"precision": precision}), source, folder, rounds=options.rounds)
             for name, precision in [(options.model, "float32"), (options.model, "int8"), *SHIPPED]
         ]
         shutil.rmtree(folder)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -28,7 +28,8 @@ import numpy as np
 from common import write_result
 from kills import kill_arguments
 
-from twinvec.collection import Collection, Embedder, ModelRecord
+from twinvec.choices import Role
+from twinvec.collection import Collection
 from twinvec.errors import TwinvecError
 from twinvec.types import Vectors
 
@@ -38,13 +39,18 @@ LONGEST_S = 2.0  # a writer lives so long at most, after it has opened the colle
 State = dict[str, tuple[str, int]]  # id -> text, batch
 
 
-def embedder(name: str) -> Embedder:
+class NamedModel:
     """A model by whose name its vectors differ."""
 
-    def embed(texts: list[str]) -> Vectors:
-        return np.array([np.random.default_rng([*f"{name} {text}".encode()]).normal(size=WIDTH) for text in texts])
+    width, similarity = WIDTH, "cosine"
 
-    return Embedder(ModelRecord(name, f"{name:0<32}", WIDTH), embed, embed)
+    def __init__(self, name: str) -> None:
+        self.name, self.identity = name, f"{name:0<32}"
+        self.settings: dict[str, Any] = {}
+
+    def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
+        rows = [np.random.default_rng([*f"{self.name} {text}".encode()]).normal(size=WIDTH) for text in texts]
+        return np.array(rows, dtype=np.float32)
 
 
 def steps(first: int) -> Iterator[tuple[str, int]]:
@@ -80,7 +86,7 @@ def do(collection: Collection, step: str, number: int) -> None:
     elif step == "rebuild":
         collection.reindex()
     elif step == "embed":
-        collection.reindex(embedder("B" if collection.model.name == "A" else "A"))
+        collection.reindex(NamedModel("B" if collection.model.name == "A" else "A"))
     else:
         rows = batch_of(step, number)
         write = collection.add if step == "add" else collection.upsert
@@ -90,7 +96,7 @@ def do(collection: Collection, step: str, number: int) -> None:
 def write(folder: str, first: int) -> None:
     """Be the process that is killed."""
     collection = Collection.open(folder)
-    collection = Collection.open(folder, model=embedder(collection.model.name))
+    collection = Collection.open(folder, model=NamedModel(collection.model.name))
     print("ready", flush=True)
     for step, number in steps(first):
         print("try", step, number, flush=True)
@@ -107,7 +113,7 @@ def read_state(folder: Path) -> State:
     state = {row["id"]: (row["text"], row["batch"]) for row in found}
     assert len(state) == len(found), f"{len(found) - len(state)} ids are there twice"
     vectors = np.array([row["vector"] for row in found], dtype=np.float32).reshape(-1, WIDTH)
-    expected = np.asarray(embedder(name).documents([row["text"] for row in found])).reshape(-1, WIDTH)
+    expected = np.asarray(NamedModel(name).embed([row["text"] for row in found])).reshape(-1, WIDTH)
     assert np.allclose(vectors, expected, atol=1e-6), "a vector is not that of its text"
     check_whole(state)
     return state
@@ -192,7 +198,7 @@ def run(folder: Path, kills: int, seed: int) -> dict[str, Any]:
     """Kill so many writers, and count."""
     rng = random.Random(seed)
     started = time.perf_counter()
-    Collection.create(folder, model=embedder("A"))
+    Collection.create(folder, model=NamedModel("A"))
     state: State = {}
     done: Counter[str] = Counter()
     first = lost = in_flight = in_flight_done = 0

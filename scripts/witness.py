@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import twinvec  # noqa: E402
 from tiny import FAMILIES, WORDS, write_tiny_model  # noqa: E402
 from training import make_recipe, sts_source, write_pairs, write_sts  # noqa: E402
-from twinvec.bulk import BulkSettings, FileSource, FolderModel, embed_bulk, read_bulk  # noqa: E402
+from twinvec.bulk import BulkSettings, FileSource, embed_bulk, read_bulk  # noqa: E402
 from twinvec.cluster import Agglomerative, AgglomerativeSettings, Communities, CommunitySettings, KMeans, KMeansSettings  # noqa: E402
 from twinvec.data.roles import DataSource  # noqa: E402
 from twinvec.engine.calibration import sample_texts  # noqa: E402
@@ -111,7 +111,7 @@ def bulk(work: Path) -> Iterator[tuple[str, object]]:
     for shard_format in ("parquet", "arrow"):
         folder = work / shard_format
         settings = BulkSettings(shard_rows=64, shard_format=shard_format)  # type: ignore[arg-type]
-        embed_bulk(FileSource(str(source)), folder, FolderModel("twinvec-mini"), settings=settings)
+        embed_bulk(FileSource(str(source)), folder, "twinvec-mini", settings=settings)
         batches = list(read_bulk(folder))
         yield f"rows {shard_format}", np.concatenate([batch.vectors for batch in batches])
         yield f"texts {shard_format}", [text for batch in batches for text in batch.texts]
@@ -212,15 +212,14 @@ def training(work: Path) -> Iterator[tuple[str, object]]:
 
 def evaluation(work: Path) -> Iterator[tuple[str, object]]:
     """All digits of an evaluation: numbers, intervals and predictions."""
-    from twinvec.evaluation.cache import CachedEmbed
+    from twinvec.embedder import CachedEmbedder, ModelEmbedder
     from twinvec.evaluation.suite import load_tasks, run_suite
-    from twinvec.evaluation.systems import ModelSubject
 
     data = os.environ.get("TWINVEC_DATA")
     if not data:
         return
-    subject = ModelSubject("twinvec-static")
-    for run in run_suite(load_tasks(EVALUATED, Path(data)), CachedEmbed(subject, None)):
+    cached = CachedEmbedder(ModelEmbedder("twinvec-static"), None)
+    for run in run_suite(load_tasks(EVALUATED, Path(data)), cached.embed):
         for place, result in enumerate(run.results):
             yield f"{run.name} {place}", repr((result.value, result.low, result.high))
 

@@ -15,22 +15,17 @@ from twinvec.encoder import Block
 class FakeModel:
     """Vectors from the text's hash and, like a real model's, from nothing else but the batch it is in."""
 
-    width = 8
+    width, similarity = 8, "cosine"
 
     def __init__(self, name="fake", settings=None, fail_at=None):
-        self.name, self._settings, self._fail_at = name, settings or {"precision": "float32"}, fail_at
+        self.name, self.settings, self._fail_at = name, settings or {"precision": "float32"}, fail_at
+        self.identity = hashlib.sha256(name.encode()).hexdigest()
         self.blocks = []
 
-    def sha256(self):
-        return hashlib.sha256(self.name.encode()).hexdigest()
+    def embed(self, texts, *, role="text"):
+        return self.embed_block(texts).vectors
 
-    def deciding(self):
-        return dict(self._settings)
-
-    def open(self):
-        return self
-
-    def embed(self, texts):
+    def embed_block(self, texts):
         if self._fail_at is not None and len(self.blocks) >= self._fail_at:
             raise Interrupted
         self.blocks.append(list(texts))

@@ -25,9 +25,10 @@ from ray._private import ray_constants
 from ray.cluster_utils import Cluster
 
 from bulk_fakes import content
-from twinvec.bulk import BulkSettings, FolderModel, RayWorkers, embed_bulk, open_bulk, pairs_of_shards, search_shards
+from twinvec.bulk import BulkSettings, RayWorkers, embed_bulk, open_bulk, pairs_of_shards, search_shards
 from twinvec.bulk import ray as ray_workers
 from twinvec.bulk import search as bulk_search
+from twinvec.embedder import ModelEmbedder
 
 MEMORY = 80 << 20
 NODE = {"num_cpus": 1, "object_store_memory": MEMORY}
@@ -123,7 +124,7 @@ def main(source, model, local, target):
             hire(crew)
 
         ray_workers._Crew._hire = watched_hire
-        chosen = FolderModel(model)
+        chosen = ModelEmbedder(model)
         embed_bulk(
             source,
             target,

@@ -5,18 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from fakes import HashEncoder
-from twinvec.collection import Collection, Embedder, ModelRecord
+from twinvec.collection import Collection
 
 
 class CountingEmbedder:
     """A fake model by a name, which is its content too. ``texts`` are all that it has embedded for storing."""
 
+    width = HashEncoder.width
+
     def __init__(self, name="hash", *, similarity="cosine", sign=1):
+        self.name, self.identity, self.similarity, self.settings = name, f"{name:0<32}", similarity, {}
         self.texts = []
         self._encoder = HashEncoder()
         self._sign = sign
-        record = ModelRecord(name, digest=f"{name:0<32}", width=HashEncoder.width, similarity=similarity)
-        self.embedder = Embedder(record, self.documents, self._encoder.encode_query)
+
+    def embed(self, texts, *, role="text"):
+        if role == "query":
+            return self._encoder.encode_query(texts)
+        return self.documents(texts)
 
     def documents(self, texts):
         self.texts += texts
@@ -31,7 +37,7 @@ def vectors_of(texts):
 def fake_collection(folder, **options):
     """A collection in a new folder, and the counter of what it embeds."""
     model = CountingEmbedder(**options)
-    return Collection.create(folder, model=model.embedder), model
+    return Collection.create(folder, model=model), model
 
 
 def contents(collection):

@@ -365,7 +365,7 @@ def test_bad_input_is_refused_before_anything_is_written(ram):
 
 def test_vectors_that_are_no_numbers_are_refused(ram):
     model = FakeModel()
-    model.embed = lambda texts: FakeModel.embed(model, texts)._replace(vectors=np.full((len(texts), 8), np.nan))
+    model.embed_block = lambda texts: FakeModel.embed_block(model, texts)._replace(vectors=np.full((len(texts), 8), np.nan))
     with pytest.raises(InputError, match="NaN or infinity for the text 'text 0'"):
         embed_bulk(ListSource(TEXTS), ram, model)
 
@@ -400,7 +400,7 @@ def test_an_id_that_is_not_a_text_is_refused_with_its_place(ram, tmp_path):
 def test_the_manifest_says_what_the_folder_holds(ram):
     embed_bulk(ListSource([*TEXTS, "long " * 10]), ram, FakeModel(), settings=SMALL)
     manifest = json.loads((ram / "manifest.json").read_text())
-    assert manifest["job"]["model_sha256"] == FakeModel().sha256()
+    assert manifest["job"]["model_sha256"] == FakeModel().identity
     assert manifest["job"]["settings"] == {"precision": "float32"}
     result = manifest["result"]
     assert (result["rows"], result["texts"], result["width"], result["type"]) == (61, 13, 8, "float32")

@@ -15,10 +15,12 @@ from click.testing import CliRunner
 
 import twinvec
 from bulk_fakes import content, in_memory
-from twinvec.bulk import BulkState, FolderModel, open_bulk, read_bulk
+from twinvec.bulk import BulkState, open_bulk, read_bulk
+from twinvec.bulk.ray import shipped
 from twinvec.choices import parse_size
 from twinvec.cli import main
 from twinvec.cli.embed import progress_line
+from twinvec.embedder import ModelEmbedder
 from twinvec.errors import InputError
 
 pytest.importorskip("pyarrow")
@@ -106,18 +108,18 @@ def test_the_same_list_gives_the_same_bits_with_any_number_of_threads(tiny_bert,
 
 
 def test_a_model_that_was_sent_gives_the_same_vectors(tiny_bert):
-    model = FolderModel(str(tiny_bert), {"threads": 2})
-    there, here = model.shipped().opened(threads=1), model.open()
-    assert np.array_equal(there.embed(TEXTS).vectors, here.embed(TEXTS).vectors)
-    assert not there._encoder.folder.path.exists()  # what was written of it is removed again
+    model = ModelEmbedder(str(tiny_bert), {"threads": 2})
+    there = shipped(model, "float32").opened(threads=1)
+    assert np.array_equal(there.embed_block(TEXTS).vectors, model.embed_block(TEXTS).vectors)
+    assert not there.folder.exists()  # what was written of it is removed again
 
 
 def test_threads_and_where_the_model_came_from_do_not_change_the_job(tiny_bert, tmp_path):
     shutil.copytree(tiny_bert, tmp_path / "copy")
-    one, other = FolderModel(str(tiny_bert), {"threads": 1, "long": "warn"}), FolderModel(str(tmp_path / "copy"))
-    assert (one.sha256(), one.deciding()) == (other.sha256(), other.deciding())
+    one, other = ModelEmbedder(str(tiny_bert), {"threads": 1, "long": "warn"}), ModelEmbedder(str(tmp_path / "copy"))
+    assert (one.content, one.settings, one.identity) == (other.content, other.settings, other.identity)
     (tmp_path / "copy" / "config.json").write_text((tiny_bert / "config.json").read_text() + " ")
-    assert one.sha256() != other.sha256()
+    assert one.content != ModelEmbedder(str(tmp_path / "copy")).content
 
 
 def test_sizes_are_read_as_people_write_them():

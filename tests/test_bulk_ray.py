@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 import pytest
 
 from bulk_fakes import in_memory
-from twinvec.bulk import BulkSettings, FolderModel, embed_bulk
+from twinvec.bulk import BulkSettings, embed_bulk
 from twinvec.bulk.ray import run_tasks
 from twinvec.errors import InputError
 
@@ -39,7 +39,7 @@ def test_a_cluster_that_loses_nodes_at_work_writes_and_finds_what_one_machine_do
     with in_memory() as folder:
         source = folder / "source.txt"
         source.write_text("".join(f"the {WORDS[i % 10]} and {i % 997} {WORDS[i % 7]}\n" for i in range(4000)))
-        embed_bulk(source, folder / "local", FolderModel(str(tiny_bert)), settings=BulkSettings(shard_rows=100))
+        embed_bulk(source, folder / "local", str(tiny_bert), settings=BulkSettings(shard_rows=100))
         script = Path(__file__).with_name("bulk_ray.py")
         environment = {
             **os.environ,

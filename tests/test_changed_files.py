@@ -219,19 +219,19 @@ def test_an_encoder_leaves_no_descriptor_behind(model):
 
 def test_the_identity_of_a_model_is_that_of_what_was_loaded(model):
     pytest.importorskip("lancedb")
-    from twinvec.collection.embedder import embedder_of
+    from twinvec.collection.model import as_model
 
     encoder = twinvec.load(model)
     replace_weights(model)
     with pytest.raises(TwinvecError, match="was changed after the model was opened"):
-        embedder_of(encoder)
+        as_model(encoder)
 
 
 def test_an_evaluation_does_not_keep_vectors_under_the_identity_of_another_model(model):
     pytest.importorskip("scipy")
-    from twinvec.evaluation.systems.model import ModelSubject
+    from twinvec.embedder import ModelEmbedder
 
-    subject = ModelSubject(str(model))
+    subject = ModelEmbedder(str(model))
     assert subject.identity
     replace_weights(model)
     with pytest.raises(TwinvecError, match="was changed after the model was opened"):

@@ -284,7 +284,7 @@ def test_another_model_is_refused_by_both_names(filled):
     with pytest.raises(
         CollectionError, match=r"was made with the model 'hash', not with 'other'.*reindex\(model='other'\)"
     ):
-        Collection.open(filled.path, model=CountingEmbedder("other").embedder)
+        Collection.open(filled.path, model=CountingEmbedder("other"))
 
 
 def test_a_model_that_has_changed_under_its_name_is_refused(tmp_path):
@@ -328,19 +328,19 @@ def test_texts_can_be_embedded_again_by_another_model(filled):
     other = CountingEmbedder("other", sign=-1)
     before, old = contents(filled.collection), stored_vectors(filled.collection)
     version = filled.collection.versions()[-1].number
-    assert filled.collection.reindex(other.embedder).n_embedded == 6
+    assert filled.collection.reindex(other).n_embedded == 6
     assert contents(filled.collection) == before
     assert filled.collection.model.name == "other" and filled.collection.columns == {"year": "int"}
     new = stored_vectors(filled.collection)
     assert all(np.array_equal(new[each], -old[each]) for each in IDS)
     assert sorted(ids_of(filled.collection.search("dogs", mode="text"))) == ["b", "d"]
-    assert filled.collection.reindex(other.embedder).n_embedded == 0
+    assert filled.collection.reindex(other).n_embedded == 0
     assert Collection.open(filled.path, version=version).model.name == "hash"
 
 
 def test_a_collection_that_was_open_sees_that_the_model_is_another_one(filled):
-    opened = Collection.open(filled.path, model=filled.model.embedder)
-    filled.collection.reindex(CountingEmbedder("other").embedder)
+    opened = Collection.open(filled.path, model=filled.model)
+    filled.collection.reindex(CountingEmbedder("other"))
     for call in (lambda: opened.search("x"), lambda: opened.add(["new"])):
         with pytest.raises(CollectionError, match="was made with the model 'other', not with 'hash'"):
             call()
@@ -357,11 +357,11 @@ def test_embedding_again_goes_on_where_it_was_stopped(filled, monkeypatch):
         return documents(texts)
 
     broken = CountingEmbedder("other")
-    object.__setattr__(broken.embedder, "documents", failing)
+    broken.documents = failing
     with pytest.raises(KeyboardInterrupt):
-        filled.collection.reindex(broken.embedder)
+        filled.collection.reindex(broken)
     assert filled.collection.model.name == "hash" and len(filled.collection.search("cat")) == 6
-    assert filled.collection.reindex(other.embedder).n_embedded == 2
+    assert filled.collection.reindex(other).n_embedded == 2
     assert len(other.texts) == 6 and len(set(other.texts)) == 6
     assert not (filled.path / re_embedding.FOLDER).exists()
 
@@ -373,8 +373,8 @@ def test_words_are_found_also_if_reindexing_was_stopped_before_their_index(fille
     with monkeypatch.context() as patch:
         patch.setattr("twinvec.collection.collection.rebuild", stopped)
         with pytest.raises(KeyboardInterrupt):
-            filled.collection.reindex(CountingEmbedder("other").embedder)
-    opened = Collection.open(filled.path, model=CountingEmbedder("other").embedder)
+            filled.collection.reindex(CountingEmbedder("other"))
+    opened = Collection.open(filled.path, model=CountingEmbedder("other"))
     assert sorted(ids_of(opened.search("dogs", mode="text"))) == ["b", "d"]
 
 
@@ -382,7 +382,7 @@ def test_an_old_version_can_be_read_but_not_written(filled):
     number = filled.collection.versions()[-1].number
     filled.collection.delete(["a"])
     filled.collection.upsert(["changed"], ["b"])
-    old = Collection.open(filled.path, version=number, model=filled.model.embedder)
+    old = Collection.open(filled.path, version=number, model=filled.model)
     assert contents(old) == {each: (text, row) for each, text, row in zip(IDS, TEXTS, YEARS, strict=True)}
     assert ids_of(old.search("a cat sits", 1)) == ["a"]
     assert sorted(ids_of(old.search("dogs", mode="text"))) == ["b", "d"]
@@ -443,8 +443,8 @@ def test_files_are_joined_before_they_are_too_many(tmp_path, monkeypatch):
 
 
 def test_a_language_decides_which_words_are_the_same(tmp_path):
-    german = Collection.create(tmp_path / "de", model=CountingEmbedder().embedder, language="German")
-    plain = Collection.create(tmp_path / "x", model=CountingEmbedder().embedder, language=None)
+    german = Collection.create(tmp_path / "de", model=CountingEmbedder(), language="German")
+    plain = Collection.create(tmp_path / "x", model=CountingEmbedder(), language=None)
     for collection in (german, plain):
         collection.add(["Die Häuser am Fluss", "the house"], ["0", "1"])
     assert ids_of(german.search("Haus", mode="text")) == ["0"]
@@ -465,7 +465,7 @@ def test_a_place_that_is_taken_or_empty_is_said_to_be(tmp_path, filled):
 
 
 @pytest.mark.parametrize(
-    "call", [Collection.open, lambda path: Collection.create(path, model=CountingEmbedder().embedder)]
+    "call", [Collection.open, lambda path: Collection.create(path, model=CountingEmbedder())]
 )
 def test_a_store_that_cannot_be_reached_is_not_said_to_be_damaged(call):
     with pytest.raises(CollectionError, match=r"Cannot (reach|make) nowhere://x/notes: .* Check the address"):

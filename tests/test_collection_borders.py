@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collections_of_fakes import CountingEmbedder, contents, fake_collection
-from twinvec.collection import Collection, Embedder, ModelRecord
+from twinvec.collection import Collection
 from twinvec.errors import CollectionError, InputError, TwinvecError, shown
 
 pytest.importorskip("lancedb")
@@ -82,7 +82,7 @@ def test_a_filter_that_fails_on_some_texts_is_blamed_and_not_the_collection(fill
 def test_a_damaged_file_is_blamed_also_where_there_is_a_filter(filled, tmp_path, where, mode):
     for file in (tmp_path / "c").rglob("data/*.lance"):
         file.write_bytes(b"x" * 100)
-    opened = Collection.open(tmp_path / "c", model=CountingEmbedder().embedder)
+    opened = Collection.open(tmp_path / "c", model=CountingEmbedder())
     with pytest.raises(CollectionError, match="missing or damaged"):
         opened.delete(where=where) if mode == "delete" else opened.search("cat", where=where, mode=mode)
 
@@ -125,7 +125,7 @@ ANYTHING = [5, 1.5, None, b"abc", [1], [None], ["\ud800"], [[1]], {"a": 1}, {1},
 @pytest.mark.parametrize("given", ANYTHING, ids=lambda value: type(value).__name__)
 def test_no_argument_of_a_wrong_type_ends_in_a_raw_error(filled, tmp_path, given):
     before = contents(filled)
-    embedder = CountingEmbedder().embedder
+    embedder = CountingEmbedder()
     calls = [
         lambda: filled.add(given, ["x"]),
         lambda: filled.add(["x"], given if given is not None else 0),
@@ -161,7 +161,7 @@ def test_a_path_that_no_file_can_have_is_refused(tmp_path, path):
     with pytest.raises(TwinvecError):
         Collection.open(tmp_path / path)
     with pytest.raises(TwinvecError):
-        Collection.create(tmp_path / path, model=CountingEmbedder().embedder)
+        Collection.create(tmp_path / path, model=CountingEmbedder())
 
 
 WEST, EAST = timezone(timedelta(hours=-5)), timezone(timedelta(hours=5))
@@ -256,8 +256,13 @@ VECTORS = {
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors_that_cannot_be_stored_are_refused(tmp_path, name):
-    embedder = Embedder(ModelRecord("m", "d", 4), VECTORS[name], VECTORS[name])
-    collection = Collection.create(tmp_path / "c", model=embedder)
+    class Wrong:
+        name, identity, width, similarity, settings = "m", "d", 4, "cosine", {}
+
+        def embed(self, texts, *, role="text"):
+            return VECTORS[name](texts)
+
+    collection = Collection.create(tmp_path / "c", model=Wrong())
     with pytest.raises(InputError, match=r"vectors of"):
         collection.add(["a", "b"])
     with pytest.raises(InputError, match=r"vectors of"):

@@ -29,7 +29,7 @@ from twinvec.collection import Collection
 from twinvec.errors import InputError
 
 folder, writer = Path(sys.argv[1]), sys.argv[2]
-collection = Collection.open(folder, model=CountingEmbedder().embedder)
+collection = Collection.open(folder, model=CountingEmbedder())
 len(collection)
 (folder.parent / f"ready-{writer}").touch()
 while len(list(folder.parent.glob("ready-*"))) < 2:
@@ -77,7 +77,7 @@ def test_without_a_lock_as_in_an_object_store_ids_stay_unique(tmp_path, monkeypa
     errors = []
 
     def write():
-        own = Collection.open(tmp_path / "c", model=CountingEmbedder().embedder)
+        own = Collection.open(tmp_path / "c", model=CountingEmbedder())
         for number in range(8):
             try:
                 own.upsert([f"cat {number}", f"dog {number}"], [f"a{number}", f"b{number}"])
@@ -110,15 +110,15 @@ def test_a_writer_that_waits_too_long_says_who_it_waits_for(tmp_path, monkeypatc
 
 def test_what_another_writer_did_while_texts_were_embedded_is_seen(tmp_path):
     collection, model = fake_collection(tmp_path / "c")
-    other = Collection.open(tmp_path / "c", model=CountingEmbedder().embedder)
+    other = Collection.open(tmp_path / "c", model=CountingEmbedder())
     documents = model.documents
 
     def meanwhile(texts):
-        object.__setattr__(model.embedder, "documents", documents)
+        model.documents = documents
         other.add(["theirs"], ["x"])
         return documents(texts)
 
-    object.__setattr__(model.embedder, "documents", meanwhile)
+    model.documents = meanwhile
     with pytest.raises(InputError, match=r"The id 'x' .* already"):
         collection.add(["ours", "more"], ["x", "y"])
     assert contents(collection) == {"x": ("theirs", {})}
@@ -225,4 +225,4 @@ def test_a_damaged_folder_is_said_to_be_damaged(tmp_path, damage):
     collection.reindex()
     DAMAGES[damage](tmp_path / "c" / "texts.lance")
     with pytest.raises(CollectionError, match=r"Cannot (read|search) .*missing or damaged"):
-        Collection.open(tmp_path / "c", model=model.embedder).search("cat", mode="hybrid")
+        Collection.open(tmp_path / "c", model=model).search("cat", mode="hybrid")

@@ -12,7 +12,8 @@ import twinvec
 from fuzzed_collection import header_of, with_header
 from tiny import write_tiny_model
 from twinvec.cli import main
-from twinvec.collection import Collection, Embedder, ModelRecord, embedder
+from twinvec import embedder
+from twinvec.collection import Collection, ModelRecord
 from twinvec.errors import CollectionError, InputError, ModelNotFoundError, TwinvecError, WeightsError
 
 pytest.importorskip("lancedb")
@@ -194,10 +195,13 @@ def test_a_record_of_a_model_is_checked_when_it_is_made(wrong):
 def test_a_model_of_an_own_class_needs_no_settings(tmp_path):
     import numpy as np
 
-    def ones(texts):
-        return np.ones((len(texts), 4), dtype=np.float32)
+    class Ones:
+        name, identity, width, similarity, settings = "mine", "d", 4, "cosine", {}
 
-    own = Embedder(ModelRecord("mine", "d", 4), ones, ones)
+        def embed(self, texts, *, role="text"):
+            return np.ones((len(texts), 4), dtype=np.float32)
+
+    own = Ones()
     Collection.create(tmp_path / "c", model=own).add(["a"], ["a"])
     assert Collection.open(tmp_path / "c", model=own).search("b")[0].id == "a"
     with pytest.raises(TwinvecError, match="'mine', which is not on this machine"):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from twinvec.embedder import CachedEmbedder
 from twinvec.errors import InputError
-from twinvec.evaluation.cache import CachedEmbed
 from twinvec.vector_store import VectorStore, cache_folder, text_key
 
 
@@ -21,12 +21,13 @@ class Lengths:
 
     name = "lengths"
     identity = "lengths-1"
+    similarity, settings = "cosine", {}
 
     def __init__(self, width=2):
         self.width = width
         self.calls = []
 
-    def embed(self, texts):
+    def embed(self, texts, *, role="text"):
         self.calls.append(list(texts))
         rows = [[len(text), len(text.split()), *range(self.width - 2)] for text in texts]
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.width)
@@ -37,18 +38,18 @@ TEXTS = ["a", "a b", "", "ü ü ü", "a b", "\ud800 lone"]
 
 def test_every_different_text_is_embedded_once_and_rows_stay_in_order(tmp_path):
     subject = Lengths()
-    embed = CachedEmbed(subject, tmp_path)
+    embed = CachedEmbedder(subject, tmp_path).embed
     assert np.array_equal(embed(TEXTS), Lengths().embed(TEXTS))
     assert subject.calls == [["a", "a b", "", "ü ü ü", "\ud800 lone"]]
     assert np.array_equal(embed(["a b", "new"]), Lengths().embed(["a b", "new"]))
     assert subject.calls[1:] == [["new"]]
     again = Lengths()
-    assert np.array_equal(CachedEmbed(again, tmp_path)(TEXTS), Lengths().embed(TEXTS))
+    assert np.array_equal(CachedEmbedder(again, tmp_path).embed(TEXTS), Lengths().embed(TEXTS))
     assert again.calls == []
 
 
 def test_no_texts_and_one_string(tmp_path):
-    embed = CachedEmbed(Lengths(), tmp_path)
+    embed = CachedEmbedder(Lengths(), tmp_path).embed
     assert embed([]).shape == (0, 0)
     embed(["a"])
     assert embed([]).shape == (0, 2)
@@ -59,17 +60,17 @@ def test_no_texts_and_one_string(tmp_path):
 def test_without_a_folder_nothing_is_written_and_texts_are_still_asked_for_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     subject = Lengths()
-    embed = CachedEmbed(subject, None)
+    embed = CachedEmbedder(subject, None).embed
     embed(["a"]), embed(["a", "b"])
     assert subject.calls == [["a"], ["b"]]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_another_identity_has_other_vectors(tmp_path):
-    CachedEmbed(Lengths(), tmp_path)(["a"])
+    CachedEmbedder(Lengths(), tmp_path).embed(["a"])
     other = Lengths()
     other.identity = "lengths-2"
-    CachedEmbed(other, tmp_path)(["a"])
+    CachedEmbedder(other, tmp_path).embed(["a"])
     assert other.calls == [["a"]]
 
 
@@ -80,30 +81,30 @@ def test_calls_are_large_but_bounded_so_that_a_kill_costs_little(tmp_path):
     class Killed(BaseException):
         pass
 
-    def embed(part):
+    def embed(part, role):
         if len(subject.calls) == 2:
             raise Killed
         return Lengths.embed(subject, part)
 
     subject.embed = embed
     with pytest.raises(Killed):
-        CachedEmbed(subject, tmp_path, texts_per_call=4)(texts)
+        CachedEmbedder(subject, tmp_path, at_once=4).embed(texts)
     after = Lengths()
-    CachedEmbed(after, tmp_path, texts_per_call=4)(texts)
+    CachedEmbedder(after, tmp_path, at_once=4).embed(texts)
     assert after.calls == [texts[8:]]
 
 
 def test_another_width_is_refused(tmp_path):
-    CachedEmbed(Lengths(), tmp_path)(["a"])
+    CachedEmbedder(Lengths(), tmp_path).embed(["a"])
     with pytest.raises(InputError, match="width 3, but before of width 2"):
-        CachedEmbed(Lengths(width=3), tmp_path)(["b"])
+        CachedEmbedder(Lengths(width=3), tmp_path).embed(["b"])
 
 
 def test_vectors_that_are_no_numbers_are_refused(tmp_path):
     subject = Lengths()
-    subject.embed = lambda texts: np.full((len(texts), 2), np.nan, dtype=np.float32)
+    subject.embed = lambda texts, role: np.full((len(texts), 2), np.nan, dtype=np.float32)
     with pytest.raises(InputError, match="lengths gave a vector with NaN or infinite numbers, for text 1 of 1"):
-        CachedEmbed(subject, tmp_path)(["a"])
+        CachedEmbedder(subject, tmp_path).embed(["a"])
 
 
 def test_the_folder_of_the_cache(monkeypatch, tmp_path):
@@ -116,7 +117,7 @@ def test_the_folder_of_the_cache(monkeypatch, tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="--no-cache"):
-        CachedEmbed(Lengths(), tmp_path / "file" / "cache")
+        CachedEmbedder(Lengths(), tmp_path / "file" / "cache")
 
 
 def test_thirty_thousand_vectors_load_in_well_under_a_second(tmp_path):

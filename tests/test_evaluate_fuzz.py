@@ -17,7 +17,7 @@ from twinvec.cli import main
 from twinvec.errors import InputError, TwinvecError
 from twinvec.evaluation.compare import compare_evaluations
 from twinvec.evaluation.result_file import read_evaluation, write_evaluation
-from twinvec.evaluation.systems import CommandSubject, Endpoint, EndpointSubject
+from twinvec.evaluation.systems import CommandEmbedder, Endpoint, EndpointEmbedder
 
 N_ANSWERS, N_FILES, N_OUTPUTS = 400, 300, 60
 TEXTS = ["a", "b", "c"]
@@ -56,7 +56,7 @@ def test_a_changed_answer_gives_right_vectors_or_an_error_of_ours(monkeypatch):
 
     with serving(answer) as address:
         for _ in range(N_ANSWERS):
-            subject = EndpointSubject(Endpoint(f"{address}/v1", "m", n_retries=0, timeout_s=10))
+            subject = EndpointEmbedder(Endpoint(f"{address}/v1", "m", n_retries=0, timeout_s=10))
             with suppress(TwinvecError):
                 vectors = subject.embed(TEXTS)
                 n_good += 1
@@ -97,7 +97,7 @@ def test_an_answer_of_the_wrong_shape_is_refused_in_words(case, monkeypatch):
     content, message = ODD_ANSWERS[case]
     content = content if isinstance(content, bytes) else content.encode()
     with serving(lambda handler, _: reply(handler, 200, content)) as address:
-        subject = EndpointSubject(Endpoint(f"{address}/v1", "m", n_retries=0))
+        subject = EndpointEmbedder(Endpoint(f"{address}/v1", "m", n_retries=0))
         with pytest.raises(InputError, match=message) as caught:
             subject.embed(["a"])
     assert len(str(caught.value)) < 400
@@ -106,7 +106,7 @@ def test_an_answer_of_the_wrong_shape_is_refused_in_words(case, monkeypatch):
 def test_an_error_of_a_server_with_deep_json_is_shown(monkeypatch):
     monkeypatch.delenv("http_proxy", raising=False)
     with serving(lambda handler, _: reply(handler, 400, b"[" * DEEP)) as address:
-        subject = EndpointSubject(Endpoint(f"{address}/v1", "m", n_retries=0))
+        subject = EndpointEmbedder(Endpoint(f"{address}/v1", "m", n_retries=0))
         with pytest.raises(InputError, match=r"status 400 \(\[\[\["):
             subject.embed(["a"])
 
@@ -118,7 +118,7 @@ def test_a_changed_output_of_a_program_gives_right_vectors_or_an_error_of_ours(t
     for _ in range(N_OUTPUTS):
         rows = [mutated_json([1.0, 2.5, -3.0], rng) for _ in TEXTS]
         output.write_bytes(b"\n".join(rows[: rng.choice([3, 3, 3, 2])]) + rng.choice([b"", b"\n"]))
-        subject = CommandSubject(f"{sys.executable} -S -I {script}", timeout_s=20)
+        subject = CommandEmbedder(f"{sys.executable} -S -I {script}", timeout_s=20)
         with suppress(TwinvecError):
             vectors = subject.embed(TEXTS)
             assert vectors.shape == (3, subject.width) and np.isfinite(vectors).all()
@@ -138,7 +138,7 @@ def test_a_changed_output_of_a_program_gives_right_vectors_or_an_error_of_ours(t
 def test_rubbish_of_a_program_is_refused_in_words(tmp_path, output, message):
     (tmp_path / "output").write_text(output)
     code = f"import sys; sys.stdin.read(); print(open({str(tmp_path / 'output')!r}).read())"
-    subject = CommandSubject(f'{sys.executable} -S -I -c "{code}"')
+    subject = CommandEmbedder(f'{sys.executable} -S -I -c "{code}"')
     with pytest.raises(InputError, match=message):
         subject.embed(["a"])
 
@@ -146,9 +146,9 @@ def test_rubbish_of_a_program_is_refused_in_words(tmp_path, output, message):
 @pytest.mark.parametrize("command", ["a" * 5000, "a\0b", "/", "''"])
 def test_a_command_that_cannot_be_one_is_refused(command):
     with pytest.raises(InputError, match="does not start"):
-        CommandSubject(command).embed(["a"])
+        CommandEmbedder(command).embed(["a"])
     with pytest.raises(InputError, match="does not start"):
-        _ = CommandSubject(f"{command} {'x' * 5000}").identity
+        _ = CommandEmbedder(f"{command} {'x' * 5000}").identity
 
 
 @pytest.fixture(scope="module")

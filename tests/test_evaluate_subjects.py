@@ -12,13 +12,12 @@ from servers import reply, serving
 from twinvec.data import http_client as posting
 from twinvec.errors import InputError, ModelNotFoundError
 from twinvec.evaluation.systems import (
-    CommandSubject,
+    CommandEmbedder,
     Endpoint,
-    EndpointSubject,
-    ModelSubject,
-    StoredSubject,
-    SubjectChoice,
-    open_subject,
+    EndpointEmbedder,
+    StoredEmbedder,
+    SystemChoice,
+    open_system,
 )
 
 TEXTS = ["the cat", "a dog sleeps", "the cat sits on the mat"]
@@ -51,7 +50,7 @@ class Server:
 
 
 def endpoint(address, **settings):
-    return EndpointSubject(Endpoint(f"{address}/v1", "tiny", **settings))
+    return EndpointEmbedder(Endpoint(f"{address}/v1", "tiny", **settings))
 
 
 @pytest.fixture(autouse=True)
@@ -183,36 +182,36 @@ for line in sys.stdin:
 def test_a_command_gives_vectors(tmp_path, lines):
     script = tmp_path / "embed it.py"
     script.write_text(SCRIPT.format(as_json=lines == "json"))
-    subject = CommandSubject(f"{sys.executable} '{script}'", lines=lines)
+    subject = CommandEmbedder(f"{sys.executable} '{script}'", lines=lines)
     texts = ["a", "two\nlines", "ü"]
     assert subject.embed(texts).tolist() == [[1, 1.5], [9, 1.5], [1, 1.5]]
     assert subject.width == 2
     before = subject.identity
     script.write_text(SCRIPT.format(as_json=lines == "json") + "# changed")
-    assert CommandSubject(f"{sys.executable} '{script}'", lines=lines).identity != before
+    assert CommandEmbedder(f"{sys.executable} '{script}'", lines=lines).identity != before
 
 
 def test_a_command_whose_model_changed_is_another_subject(tmp_path):
     (tmp_path / "model.txt").write_text("1.0")
     code = f"import sys; [print([float(open({str(tmp_path / 'model.txt')!r}).read()), 1.0]) for _ in sys.stdin]"
     command = f'{sys.executable} -c "{code}"'
-    before = CommandSubject(command).identity
-    assert CommandSubject(command).identity == before
+    before = CommandEmbedder(command).identity
+    assert CommandEmbedder(command).identity == before
     (tmp_path / "model.txt").write_text("2.0")
-    assert CommandSubject(command).identity != before
+    assert CommandEmbedder(command).identity != before
 
 
 def test_settings_of_our_engine_are_refused_for_what_it_does_not_run():
     with pytest.raises(InputError, match="--precision can be set for models that Twinvec runs"):
-        open_subject(SubjectChoice(command="cat", settings={"precision": "int8", "threads": 2, "long": "warn"}))
-    open_subject(SubjectChoice(command="cat", settings={"precision": "float32", "threads": 2, "long": "warn"}))
+        open_system(SystemChoice(command="cat", settings={"precision": "int8", "threads": 2, "long": "warn"}))
+    open_system(SystemChoice(command="cat", settings={"precision": "float32", "threads": 2, "long": "warn"}))
 
 
 def test_several_arrays_in_one_file_are_refused(tmp_path):
     np.savez(tmp_path / "vectors.npz", a=np.ones((1, 2)))
     (tmp_path / "texts.txt").write_text("a\n")
     with pytest.raises(InputError, match="holds several arrays"):
-        StoredSubject(tmp_path / "vectors.npz", tmp_path / "texts.txt")
+        StoredEmbedder(tmp_path / "vectors.npz", tmp_path / "texts.txt")
 
 
 BAD_COMMANDS = {
@@ -227,7 +226,7 @@ BAD_COMMANDS = {
 @pytest.mark.parametrize("code", BAD_COMMANDS)
 def test_a_bad_command_is_named(code):
     timeout_s = 0.3 if "sleep" in code else None
-    subject = CommandSubject(f'{sys.executable} -S -c "{code}"', timeout_s=timeout_s)
+    subject = CommandEmbedder(f'{sys.executable} -S -c "{code}"', timeout_s=timeout_s)
     with pytest.raises(InputError, match=BAD_COMMANDS[code]):
         subject.embed(["a", "b"])
 
@@ -235,24 +234,24 @@ def test_a_bad_command_is_named(code):
 @pytest.mark.parametrize(("command", "message"), [("no-such-program-here", "does not start"), ("'", "cannot be read")])
 def test_a_command_that_cannot_run(command, message):
     with pytest.raises(InputError, match=message):
-        CommandSubject(command).embed(["a"])
+        CommandEmbedder(command).embed(["a"])
 
 
 def test_vectors_of_a_file(tmp_path):
     np.save(tmp_path / "v.npy", np.arange(6.0).reshape(3, 2))
     (tmp_path / "t.txt").write_text("one\ntwo\none\n")
-    subject = StoredSubject(tmp_path / "v.npy", tmp_path / "t.txt")
+    subject = StoredEmbedder(tmp_path / "v.npy", tmp_path / "t.txt")
     assert subject.embed(["two", "one"]).tolist() == [[2, 3], [0, 1]]
     assert subject.width == 2
     with pytest.raises(InputError, match="lacks 1 of 2 texts, the first of them 'three'"):
         subject.embed(["one", "three"])
     (tmp_path / "t.txt").write_text("one\ntwo\n")
     with pytest.raises(InputError, match=r"has 3 rows, but .* has 2 texts"):
-        StoredSubject(tmp_path / "v.npy", tmp_path / "t.txt")
+        StoredEmbedder(tmp_path / "v.npy", tmp_path / "t.txt")
 
 
 def test_a_model_is_loaded_only_when_a_text_needs_it(tiny_bert, encoder):
-    subject = ModelSubject(str(tiny_bert))
+    subject = ModelEmbedder(str(tiny_bert))
     assert subject.identity.startswith("model-") and subject.width is None
     assert np.array_equal(subject.embed(TEXTS), encoder.encode(TEXTS))
     assert subject.width == encoder.width
@@ -262,28 +261,28 @@ def test_identity_changes_with_files_and_settings(tiny_bert, tmp_path):
     import shutil
 
     folder = shutil.copytree(tiny_bert, tmp_path / "model")
-    plain = ModelSubject(str(folder)).identity
-    assert plain == ModelSubject(str(tiny_bert)).identity
-    assert plain == ModelSubject(str(folder), {"threads": 1}).identity
+    plain = ModelEmbedder(str(folder)).identity
+    assert plain == ModelEmbedder(str(tiny_bert)).identity
+    assert plain == ModelEmbedder(str(folder), {"threads": 1}).identity
     others = [{"precision": "int8"}, {"truncate_dim": 8}, {"long": "chunk"}]
-    identities = {ModelSubject(str(folder), settings).identity for settings in others}
-    identities.add(ModelSubject(str(folder), prompt="query: ").identity)
+    identities = {ModelEmbedder(str(folder), settings).identity for settings in others}
+    identities.add(ModelEmbedder(str(folder), prompt="query: ").identity)
     (folder / "README.md").write_text("no matter")
-    assert ModelSubject(str(folder)).identity == plain
+    assert ModelEmbedder(str(folder)).identity == plain
     config = folder / "1_Pooling" / "config.json"
     config.write_text(config.read_text().replace("mean_tokens", "cls_token"))
-    identities |= {plain, ModelSubject(str(folder)).identity}
+    identities |= {plain, ModelEmbedder(str(folder)).identity}
     assert len(identities) == 6
 
 
 def test_the_command_line_names_one_subject(tmp_path, tiny_bert):
-    assert open_subject(SubjectChoice(str(tiny_bert))).name == str(tiny_bert)
-    assert open_subject(SubjectChoice("https://host/v1#m")).endpoint == Endpoint("https://host/v1", "m")
-    chosen = SubjectChoice(endpoint="http://host:80/v1", endpoint_model="m", timeout_s=5)
-    assert open_subject(chosen).endpoint.url == "http://host:80/v1/embeddings"
-    assert isinstance(open_subject(SubjectChoice(command="cat")), CommandSubject)
+    assert open_system(SystemChoice(str(tiny_bert))).name == str(tiny_bert)
+    assert open_system(SystemChoice("https://host/v1#m")).endpoint == Endpoint("https://host/v1", "m")
+    chosen = SystemChoice(endpoint="http://host:80/v1", endpoint_model="m", timeout_s=5)
+    assert open_system(chosen).endpoint.url == "http://host:80/v1/embeddings"
+    assert isinstance(open_system(SystemChoice(command="cat")), CommandEmbedder)
     with pytest.raises(ModelNotFoundError):
-        open_subject(SubjectChoice("./nowhere"))
+        open_system(SystemChoice("./nowhere"))
 
 
 BAD_CHOICES = [
@@ -299,4 +298,4 @@ BAD_CHOICES = [
 @pytest.mark.parametrize(("given", "message"), BAD_CHOICES)
 def test_bad_choices(given, message):
     with pytest.raises(InputError, match=message):
-        open_subject(SubjectChoice(**given))
+        open_system(SystemChoice(**given))

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from tiny import write_tiny_model
 from training import make_recipe
-from twinvec.bulk import FolderModel
-from twinvec.collection.embedder import as_embedder
+from twinvec.collection.model import as_model
 from twinvec.errors import ModelFolderError
-from twinvec.evaluation.systems import ModelSubject
+from twinvec.embedder import ModelEmbedder
 from twinvec.model.identity import model_digest, model_files
 
 names = st.sampled_from(["training", "model", "1_Pooling", "0_Transformer", "a b", "ü", "checkpoint-7", "log", "docs"])
@@ -179,9 +178,8 @@ def test_every_identity_sees_a_model_in_a_folder_called_training(tmp_path):
         seen.append(
             (
                 model_digest(folder),
-                ModelSubject(str(folder)).identity,
-                FolderModel(str(folder)).sha256(),
-                as_embedder(folder).record.digest,
+                ModelEmbedder(str(folder)).identity,
+                as_model(folder).record.digest,
             )
         )
     assert all(one != other for one, other in zip(*seen, strict=True))

@@ -10,7 +10,7 @@ import pytest
 from servers import CERTIFICATE, reply, serving
 from twinvec.data import http_client as posting
 from twinvec.errors import InputError
-from twinvec.evaluation.systems import Endpoint, EndpointSubject, SubjectChoice, open_subject
+from twinvec.evaluation.systems import Endpoint, EndpointEmbedder, SystemChoice, open_system
 
 KEY = "sk-very-secret"
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
@@ -39,7 +39,7 @@ class Recorder:
 
 
 def endpoint(address, **settings):
-    return EndpointSubject(Endpoint(f"{address}/v1", "tiny", **{"n_retries": 1, **settings}))
+    return EndpointEmbedder(Endpoint(f"{address}/v1", "tiny", **{"n_retries": 1, **settings}))
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -172,8 +172,8 @@ def test_an_address_with_a_password_is_refused_and_not_repeated():
 
 
 def test_a_host_that_cannot_be_looked_up_is_named():
-    subject = open_subject(SubjectChoice("https://" + "a" * 70 + ".test/v1#m", timeout_s=5))
-    subject = EndpointSubject(Endpoint(subject.endpoint.address, "m", n_retries=0))
+    subject = open_system(SystemChoice("https://" + "a" * 70 + ".test/v1#m", timeout_s=5))
+    subject = EndpointEmbedder(Endpoint(subject.endpoint.address, "m", n_retries=0))
     with pytest.raises(InputError, match="no connection"):
         subject.embed(["a"])
 

@@ -12,7 +12,8 @@ from twinvec.data.examples import read_examples
 from twinvec.data.read import read_texts
 from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, ModelNotFoundError, TwinvecError
-from twinvec.evaluation.systems import ModelSubject, StoredSubject
+from twinvec.embedder import ModelEmbedder
+from twinvec.evaluation.systems import StoredEmbedder
 
 LONG = "x" * 300
 LONG_NAMES = {
@@ -70,7 +71,7 @@ def test_a_model_of_a_name_that_is_too_long_is_not_found(case):
     with pytest.raises(ModelNotFoundError):
         twinvec.load(LONG_NAMES[case], offline=True)
     with pytest.raises(ModelNotFoundError):
-        ModelSubject(LONG_NAMES[case], {"offline": True})
+        ModelEmbedder(LONG_NAMES[case], {"offline": True})
 
 
 @pytest.mark.parametrize("name", [f"{LONG}.txt", "a\0b.txt"])
@@ -78,7 +79,7 @@ def test_a_file_of_a_name_that_cannot_be_is_not_there(name):
     with pytest.raises(InputError, match="There is no file"):
         read_texts(name)
     with pytest.raises(InputError, match="There is no file"):
-        StoredSubject(name, name)
+        StoredEmbedder(name, name)
     with pytest.raises(ModelNotFoundError):
         twinvec.load(f"./{name}", offline=True)
 

@@ -257,7 +257,7 @@ def test_a_re_embedding_removes_only_its_own_files(tmp_path):
 
     collection, _ = fake_collection(tmp_path / "notes")
     collection.add(TEXTS)
-    other = CountingEmbedder("other").embedder
+    other = CountingEmbedder("other")
     (tmp_path / "notes/re-embedding").mkdir()
     (tmp_path / "notes/re-embedding/mine.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds 'mine\.txt', which Twinvec did not write"):

@@ -348,9 +348,9 @@ def test_training_does_not_start_from_a_table(folder):
 
 def test_it_can_be_judged(folder, static):
     pytest.importorskip("scipy")
-    from twinvec.evaluation.systems.model import ModelSubject
+    from twinvec.embedder import ModelEmbedder
 
-    assert np.array_equal(ModelSubject(str(folder)).embed(TEXTS), static.encode(TEXTS))
+    assert np.array_equal(ModelEmbedder(str(folder)).embed(TEXTS), static.encode(TEXTS))
 
 
 def test_a_cached_one_counts_as_whole(copy):

@@ -15,7 +15,7 @@ from tiny import WIDTH, WORDS, write_json, write_plain_model, write_tiny_model
 from twinvec.cli import main
 from twinvec.engine.inspect import inspect_model
 from twinvec.errors import InputError, ModelFolderError, UnknownNameError
-from twinvec.evaluation.systems import ModelSubject
+from twinvec.embedder import ModelEmbedder
 from twinvec.model.folder import WK, Normalize, read_model_folder
 from twinvec.wk import WKSettings, sentence_vectors
 
@@ -162,7 +162,7 @@ def test_static_models_refuse_it(tmp_path, tiny_bert):
 
 def test_an_evaluation_tells_the_readout_and_keeps_its_vectors_apart(tiny_bert):
     readouts = None, "wk", "max", WKSettings(), SETTINGS
-    subjects = [ModelSubject(str(tiny_bert), {"readout": each}) for each in readouts]
+    subjects = [ModelEmbedder(str(tiny_bert), {"readout": each}) for each in readouts]
     assert len({subject.identity for subject in subjects}) == len(subjects)
     assert [subject.name.removeprefix(str(tiny_bert)) for subject in subjects] == ["", *(f" ({n})" for n in NAMES)]
     assert subjects[-1].settings["readout"] == {"wk": asdict(SETTINGS)}

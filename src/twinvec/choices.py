@@ -23,6 +23,7 @@ __all__ = [
     "LongPolicy",
     "OutputType",
     "Precision",
+    "Role",
     "RuntimeName",
     "Similarity",
     "StoredPrecision",
@@ -42,6 +43,7 @@ LongPolicy = Literal["warn", "error", "cut", "chunk"]
 RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
 Device = Literal["cpu", "cuda"]
 WKMode = Literal["paper", "reference"]
+Role = Literal["text", "query", "document"]  # what a text is for, where a model has prompts for it
 
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)

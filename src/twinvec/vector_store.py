@@ -18,19 +18,22 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from twinvec.errors import InputError
 from twinvec.files import whole_file
+from twinvec.progress import Progress
 from twinvec.types import Array, Ids, Vectors
+from twinvec.vectors import checked_vectors
 
-__all__ = ["VectorStore", "cache_folder", "text_key"]
+__all__ = ["VectorStore", "cache_folder", "embed_missing", "text_key"]
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +90,15 @@ class VectorStore:
         """The row of each key, ``(n,)``; -1 where it is not stored."""
         return np.fromiter((self._rows.get(key, -1) for key in keys), dtype=np.int64, count=len(keys))
 
+    def missing(self, texts: Iterable[str]) -> dict[bytes, str]:
+        """The texts that are not stored, each once, by their keys."""
+        keyed = {text_key(text): text for text in texts}
+        return {key: text for key, text in keyed.items() if key not in self._rows}
+
+    def of(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts that are all stored, ``(len(texts), width)``."""
+        return self.vectors(self.rows([text_key(text) for text in texts]))
+
     def vectors(self, rows: Ids) -> Vectors:
         """The vectors of some rows, ``(n, width)``."""
         found = np.empty((len(rows), self.width or 0), dtype=np.float32)
@@ -141,6 +153,32 @@ class VectorStore:
                 + (f" If the model has changed, remove {self.folder}." if self.folder else ""),
             )
         self.width = width
+
+
+def embed_missing(
+    store: VectorStore,
+    texts: Iterable[str],
+    embed: Callable[[list[str]], ArrayLike],
+    *,
+    source: str,
+    at_once: int | None = None,
+    label: str | None = None,
+) -> int:
+    """Embed the texts that a store lacks, each once, and store them; returns how many these were.
+
+    ``at_once`` is the most texts given to ``embed`` in one call, which is what a kill can cost; None gives it all.
+    Errors about wrong vectors name ``source``. With a ``label``, a progress bar is shown on long work.
+    """
+    missing = store.missing(texts)
+    keys, new = list(missing), list(missing.values())
+    step = at_once or max(len(new), 1)
+    with Progress(len(new), label or "", shown=None if label else False) as bar:
+        for start in range(0, len(new), step):
+            part = new[start : start + step]
+            vectors = checked_vectors(embed(part), len(part), width=store.width, source=source)
+            store.add(keys[start : start + step], vectors)
+            bar.advance(len(part))
+    return len(new)
 
 
 def _clear_leftovers(folder: Path) -> None:

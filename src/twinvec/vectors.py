@@ -18,8 +18,14 @@ from twinvec.types import Array, Vectors
 
 __all__ = [
     "PAIRWISE",
+    "ROWS_AT_ONCE",
     "SIMILARITIES",
+    "check_finite",
     "check_output",
+    "checked_rows",
+    "checked_vectors",
+    "number_row",
+    "numeric_rows",
     "quantize_vectors",
     "similarity",
     "similarity_pairwise",
@@ -28,6 +34,87 @@ __all__ = [
 
 
 logger = logging.getLogger(__name__)
+
+ROWS_AT_ONCE = 4096
+
+
+def numeric_rows(vectors: ArrayLike, name: str) -> Array:
+    """The vectors as an array of numbers ``(n, width)``, or an error that says what they are instead."""
+    array = np.asarray(vectors)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise InputError(
+            f"{name} must be numbers of shape (n, width), got {array.dtype} of shape {array.shape}.",
+            hint="Encode a list of texts to get them.",
+        )
+    return array
+
+
+def checked_rows(vectors: ArrayLike, name: str) -> Array:
+    """The vectors as an array ``(n, width)`` of finite numbers, or an error that says what is wrong."""
+    array = numeric_rows(vectors, name)
+    for start in range(0, len(array), ROWS_AT_ONCE):
+        check_finite(array[start : start + ROWS_AT_ONCE], name, start=start)
+    return array
+
+
+def check_finite(rows: Array, name: str, *, start: int = 0) -> None:
+    """Refuse rows ``(n, width)`` with NaN or infinity; ``start`` is the number of the first."""
+    row = _first_not_finite(rows)
+    if row is not None:
+        raise InputError(f"Row {start + row} of {name} holds NaN or infinity.", hint="Remove it, or encode it again.")
+
+
+def checked_vectors(found: ArrayLike, n_texts: int, *, width: int | None, source: str) -> Vectors:
+    """Vectors that ``source`` made for ``n_texts`` texts as float32 ``(n_texts, width)``, or an error naming it.
+
+    >>> checked_vectors([[1, 2, 3]], 1, width=None, source="a server").dtype
+    dtype('float32')
+    """
+    try:
+        array = np.asarray(found)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"Numpy cannot read the vectors of {source}: {error}.") from error
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise InputError(
+            f"The vectors of {source} are not a table of numbers, but {array.dtype} of shape {array.shape}.",
+            hint="Return an array of shape (texts, width).",
+        )
+    if len(array) != n_texts:
+        raise InputError(f"{source} gave {len(array)} vectors for {n_texts} texts.", hint="It must give one for each.")
+    if width is not None and array.shape[1] != width:
+        raise InputError(
+            f"The vectors of {source} have width {array.shape[1]}; those before have width {width}.",
+            hint="All vectors of a model must be equally wide.",
+        )
+    with np.errstate(over="ignore", invalid="ignore"):  # too large for float32 becomes infinite, and is refused below
+        vectors = np.ascontiguousarray(array, dtype=np.float32)
+    row = _first_not_finite(vectors)
+    if row is not None:
+        raise InputError(
+            f"The vectors of {source} hold NaN or infinity, the first for text {row + 1} of {n_texts}.",
+            hint="Check the model's weights.",
+        )
+    return vectors
+
+
+def _first_not_finite(rows: Array) -> int | None:
+    if rows.dtype.kind != "f" or np.isfinite(rows).all():
+        return None
+    return int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+
+
+def number_row(value: object) -> Array | None:
+    """A JSON list of numbers as float64, ``(n,)``; None for anything else, also for numbers written as texts.
+
+    >>> number_row([1, 2.5]).tolist(), number_row(["1"]), number_row([True])
+    ([1.0, 2.5], None, None)
+    """
+    if not isinstance(value, list) or not set(map(type, value)) <= {int, float}:
+        return None
+    try:
+        return np.array(value, dtype=np.float64)
+    except OverflowError:  # a whole number beyond float64
+        return None
 
 
 def unit_rows(vectors: Vectors) -> Vectors:

@@ -2,7 +2,6 @@
 
 from twinvec.bulk.job import embed_bulk
 from twinvec.bulk.manifest import BulkReport, BulkSettings, BulkState
-from twinvec.bulk.model import FolderModel
 from twinvec.bulk.ray import RayWorkers
 from twinvec.bulk.read import Bulk, BulkBatch, open_bulk, read_bulk
 from twinvec.bulk.search import pairs_of_shards, search_shards
@@ -15,7 +14,6 @@ __all__ = [
     "BulkSettings",
     "BulkState",
     "FileSource",
-    "FolderModel",
     "RayWorkers",
     "embed_bulk",
     "open_bulk",

@@ -26,11 +26,12 @@ from twinvec.bulk.manifest import (
     read_manifest,
     write_manifest,
 )
-from twinvec.bulk.model import BulkModel, OpenModel
 from twinvec.bulk.plan import Lookup, Marks, NewShard, Planner, ShardLimits, lookup_bytes, used_bytes
 from twinvec.bulk.rows import ROWS_NAME, RowsWriter
-from twinvec.bulk.shards import SHARD_NAME, ShardFormat, ShardStore, StoredShard, open_shard, pyarrow, shard_file
+from twinvec.bulk.shards import SHARD_NAME, ShardFormat, ShardStore, StoredShard, embedded_shard, open_shard, pyarrow
 from twinvec.bulk.source import FileSource, RowBlock, Source, blocks
+from twinvec.choices import OutputType
+from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder, width_of
 from twinvec.errors import InputError
 from twinvec.files import check_path, try_lock
 from twinvec.model.identity import engine_versions
@@ -64,25 +65,17 @@ class Workers(Protocol):
 class LocalWorkers:
     """Embeds in this process, one shard after the other."""
 
-    def __init__(self, model: BulkModel) -> None:
-        self._model = model
-        self._opened: OpenModel | None = None
-
-    @property
-    def opened(self) -> OpenModel:
-        """The model, loaded when it is first needed."""
-        if self._opened is None:
-            self._opened = self._model.open()
-        return self._opened
+    def __init__(self, embedder: Embedder, output: OutputType = "float32") -> None:
+        self._embedder, self._output = embedder, output
 
     def shard_bytes(self, shard_rows: int) -> int:
         """The size of a shard's vectors; the model is loaded to know it, and is in the memory from then on."""
-        return 4 * self.opened.width * shard_rows
+        return 4 * width_of(self._embedder) * shard_rows
 
     def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
         """Every shard once it is on the disk, in order: the next starts only then, so a kill costs one at most."""
         for shard in shards:
-            yield store.put(shard_file(shard, self.opened.embed(shard.texts), format))
+            yield store.put(embedded_shard(shard, self._embedder, self._output, format))
 
 
 logger = logging.getLogger(__name__)
@@ -189,7 +182,7 @@ Watch = Callable[[BulkState], None]
 def embed_bulk(
     source: Source | str | PathLike[str],
     folder: str | PathLike[str],
-    model: BulkModel,
+    model: ModelLike | Embedder,
     *,
     settings: BulkSettings | None = None,
     workers: Workers | None = None,
@@ -199,15 +192,17 @@ def embed_bulk(
 
     Args:
         source: a file's name, or a :class:`FileSource` that says which column.
+        model: a model's name or folder, an encoder, or anything else that embeds.
         workers: who embeds: this process, or :class:`RayWorkers`.
         watch: called after every block of rows and every shard.
     """
     pyarrow()  # before any work
     rows = FileSource(str(source)) if isinstance(source, (str, PathLike)) else source
-    target, chosen, crew = Path(folder), settings or BulkSettings(), workers or LocalWorkers(model)
+    target, chosen, embedder = Path(folder), settings or BulkSettings(), as_embedder(model)
+    crew = workers or LocalWorkers(embedder, chosen.output)
     check_folder(target, force=chosen.force)
     stream = _begun(blocks(rows), rows)
-    wanted = _spec(target, model, chosen)
+    wanted = _spec(target, embedder, chosen)
     lookup = Lookup(target, _lookup_bytes(chosen, crew, wanted))
     with locked(target):
         if chosen.force:
@@ -222,13 +217,16 @@ def _begun(stream: Iterator[RowBlock], source: Source) -> Iterator[RowBlock]:
     raise InputError(f"{source.described().get('name')} holds no rows.", hint="Give it at least one row.")
 
 
-def _spec(folder: Path, model: BulkModel, settings: BulkSettings) -> JobSpec:
+def _spec(folder: Path, embedder: Embedder, settings: BulkSettings) -> JobSpec:
     """The job that is wanted; what is not said of its shards is as it was begun."""
     found = None if settings.force else read_manifest(folder)
+    name, content = embedder.name, embedder.identity
+    if isinstance(embedder, ModelEmbedder):  # whose settings stand beside its content
+        name, content = embedder.model, embedder.content
     return JobSpec(
-        model=model.name,
-        model_sha256=model.sha256(),
-        settings=model.deciding(),
+        model=name,
+        model_sha256=content,
+        settings={**embedder.settings, "output": settings.output},
         shard_format=settings.shard_format or (found.job.shard_format if found else "parquet"),
         shard_rows=settings.shard_rows or (found.job.shard_rows if found else 16_384),
         versions=engine_versions(),

@@ -10,9 +10,11 @@ from typing import Any
 
 from twinvec.bulk.rows import ROWS_NAME, RowsFile
 from twinvec.bulk.shards import ENDINGS, SHARD_NAME, ShardFormat, StoredShard
+from twinvec.choices import OutputType
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.files import new_file
 from twinvec.json_checks import Check, check_object, is_count, is_map, is_positive, is_text, matching, one_of
+from twinvec.vectors import check_output
 
 __all__ = [
     "MANIFEST",
@@ -32,15 +34,18 @@ __all__ = [
 class BulkSettings:
     """How a job runs. None leaves a choice to the folder, or to the usual: Parquet shards of 16,384 texts.
 
-    ``force`` starts over in a folder that has a job. ``max_memory_bytes`` bounds the whole process.
+    ``force`` starts over in a folder that has a job. ``max_memory_bytes`` bounds the whole process. ``output`` is the
+    type of number that is stored, as in :func:`twinvec.quantize_vectors`.
     """
 
     shard_rows: int | None = None
     shard_format: ShardFormat | None = None
     max_memory_bytes: int | None = None
     force: bool = False
+    output: OutputType = "float32"
 
     def __post_init__(self) -> None:
+        check_output(self.output)
         if self.shard_rows is not None and self.shard_rows < 1:
             raise InputError(f"shard_rows must be at least 1, got {self.shard_rows}.")
         if self.shard_format is not None and self.shard_format not in ENDINGS:

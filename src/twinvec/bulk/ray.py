@@ -6,18 +6,22 @@ import logging
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any, TypeVar
 
-from twinvec.bulk.model import FolderModel, ShippedModel
 from twinvec.bulk.plan import NewShard
-from twinvec.bulk.shards import ShardFile, ShardFormat, ShardStore, StoredShard, shard_file
+from twinvec.bulk.shards import ShardFile, ShardFormat, ShardStore, StoredShard, embedded_shard
+from twinvec.choices import OutputType
+from twinvec.embedder import ModelEmbedder
 from twinvec.errors import InputError, TwinvecError
 from twinvec.extras import require
-from twinvec.model.identity import engine_versions
+from twinvec.loading import load
+from twinvec.model.identity import engine_versions, model_files
 
 __all__ = [
     "RayWorkers",
@@ -129,11 +133,38 @@ PATIENCE_S = 120.0  # without any actor
 USUAL_SHARD_BYTES = 64 << 20
 
 
+@dataclass(frozen=True)
+class ShippedModel:
+    """A model as the content of its files, and how to run it: what a machine that does not have it needs."""
+
+    files: Mapping[str, bytes] = field(repr=False)
+    arguments: Mapping[str, Any]
+    prompts: dict[str, Any]
+    output: OutputType
+
+    def opened(self, *, threads: int) -> ModelEmbedder:
+        """Write the files to a temporary folder, and load it; then the folder goes, as workers end without notice."""
+        with TemporaryDirectory(prefix="twinvec-model-", ignore_cleanup_errors=True) as folder:
+            for name, content in self.files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            arguments = {**self.arguments, "threads": threads}
+            arguments.pop("revision", None)
+            return ModelEmbedder(load(folder, **arguments), **self.prompts)
+
+
+def shipped(model: ModelEmbedder, output: OutputType) -> ShippedModel:
+    """A model with its files, to be sent to another machine."""
+    files = {file.relative_to(model.folder).as_posix(): file.read_bytes() for file in model_files(model.folder)}
+    return ShippedModel(files, model.arguments, model.prompts, output)
+
+
 class ShardWorker:
     """What runs on a machine of the cluster."""
 
     def __init__(self, model: ShippedModel, threads: int) -> None:
-        self._opened = model.opened(threads=threads)
+        self._model, self._output = model.opened(threads=threads), model.output
 
     def versions(self) -> dict[str, str]:
         """What computes vectors here."""
@@ -141,7 +172,7 @@ class ShardWorker:
 
     def embed(self, shard: NewShard, format: ShardFormat) -> ShardFile:
         """The file of a shard."""
-        return shard_file(shard, self._opened.embed(shard.texts), format)
+        return embedded_shard(shard, self._model, self._output, format)
 
 
 @dataclass
@@ -157,8 +188,10 @@ class _Actor:
 class RayWorkers:
     """Embeds on a Ray cluster. ``threads`` is how many cores of each machine to use; None takes all."""
 
-    def __init__(self, model: FolderModel, address: str, *, threads: int | None = None) -> None:
-        self._model, self._address, self._threads = model, address, threads
+    def __init__(
+        self, model: ModelEmbedder, address: str, *, output: OutputType = "float32", threads: int | None = None
+    ) -> None:
+        self._model, self._output, self._address, self._threads = model, output, address, threads
 
     def shard_bytes(self, shard_rows: int) -> int:
         """A shard comes as a file, whose width is not known here before."""
@@ -170,7 +203,7 @@ class RayWorkers:
         if first is None:
             return  # nothing is new: no cluster is needed
         with connected(self._address) as ray:
-            crew = _Crew(ray, ray.put(self._model.shipped()), self._threads)
+            crew = _Crew(ray, ray.put(shipped(self._model, self._output)), self._threads)
             for file in crew.files(_chained(first, shards), format):
                 yield store.put(file)
 

@@ -15,11 +15,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from twinvec.bulk.plan import KEY_BYTES, Keys, NewShard
-from twinvec.encoder import Block
+from twinvec.choices import OutputType
+from twinvec.embedder import Embedder, embed_block
 from twinvec.errors import InputError
 from twinvec.extras import require
 from twinvec.files import digest_files, new_file
 from twinvec.types import Array, Ids
+from twinvec.vectors import checked_vectors, quantize_vectors
 
 __all__ = [
     "COLUMNS",
@@ -30,10 +32,10 @@ __all__ = [
     "ShardReader",
     "ShardStore",
     "StoredShard",
+    "embedded_shard",
     "keys_in",
     "open_shard",
     "pyarrow",
-    "shard_file",
     "vectors_in",
 ]
 
@@ -58,14 +60,11 @@ class ShardFile:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def shard_file(shard: NewShard, block: Block, format: ShardFormat) -> ShardFile:
-    """The file of some texts and their vectors, ``(n, width)``."""
-    vectors = block.vectors
-    if len(vectors) != len(shard.texts):
-        raise InputError(f"The model gave {len(vectors)} vectors for {len(shard.texts)} texts.")
-    if vectors.dtype.kind == "f" and not np.isfinite(vectors).all():
-        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise InputError(f"The model gave NaN or infinity for the text {shard.texts[row]!r:.80}.")
+def embedded_shard(shard: NewShard, embedder: Embedder, output: OutputType, format: ShardFormat) -> ShardFile:
+    """Embed the texts of a shard, and make its file."""
+    block = embed_block(embedder, shard.texts)
+    checked = checked_vectors(block.vectors, len(shard.texts), width=embedder.width, source=embedder.name)
+    vectors = quantize_vectors(checked, output)
     table = _table(shard, vectors, metadata={"n_cut": str(block.n_cut), "longest": str(block.longest)})
     return ShardFile(shard.start, len(shard.texts), block.n_cut, block.longest, WRITERS[format](table))
 

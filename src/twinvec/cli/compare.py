@@ -46,9 +46,9 @@ def _evaluation(name: str, suite: SuiteChoice, engine: EngineChoice) -> Evaluati
         from twinvec.evaluation.result_file import read_evaluation
 
         return read_evaluation(Path(name))
-    from twinvec.evaluation.systems import SubjectChoice
+    from twinvec.evaluation.systems import SystemChoice
 
-    return suite.run(SubjectChoice(name, settings=engine.settings()))
+    return suite.run(SystemChoice(name, settings=engine.settings()))
 
 
 def print_comparisons(comparisons: tuple[Comparison, ...]) -> None:

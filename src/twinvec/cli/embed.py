@@ -105,19 +105,23 @@ def embed_folder(
     force: bool,
 ) -> None:
     """Run the job, and say what it did."""
-    from twinvec.bulk import BulkSettings, FileSource, FolderModel, RayWorkers, embed_bulk
+    from twinvec.bulk import BulkSettings, FileSource, RayWorkers, embed_bulk
     from twinvec.choices import parse_size
+    from twinvec.embedder import ModelEmbedder
 
     settings = asdict(model)
-    chosen = FolderModel(settings.pop("name"), settings, prompt.prompt, prompt.prompt_name, output_type)
+    chosen = ModelEmbedder(settings.pop("name"), settings, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
     told = BulkSettings(
         shard_rows=bulk.shard_rows,
         shard_format=bulk.shard_format,  # type: ignore[arg-type]  # click has checked it
         max_memory_bytes=None if bulk.max_memory is None else parse_size(bulk.max_memory),
         force=force,
+        output=output_type,
     )
+    workers = None
     if bulk.ray is not None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        workers = RayWorkers(chosen, bulk.ray, output=output_type, threads=model.threads)
     started = time.perf_counter()
     if_interrupted(f"what was embedded stays in {output}, and the same command goes on.")
     with _Screen() as screen:
@@ -126,7 +130,9 @@ def embed_folder(
             output,
             chosen,
             settings=told,
-            workers=None if bulk.ray is None else RayWorkers(chosen, bulk.ray, threads=model.threads),
+            workers=None
+            if bulk.ray is None
+            else RayWorkers(chosen, bulk.ray, output=output_type, threads=model.threads),
             watch=screen.show,
         )
     _say_report(report, output, time.perf_counter() - started)

@@ -17,16 +17,16 @@ from twinvec.cli.screen import if_interrupted, open_console, plain_table, say, s
 if TYPE_CHECKING:
     from twinvec.evaluation.result_file import Evaluation
     from twinvec.evaluation.suite import TaskRun
-    from twinvec.evaluation.systems import Subject, SubjectChoice
+    from twinvec.evaluation.systems import SystemChoice
 
 __all__ = [
     "EngineChoice",
-    "SubjectGiven",
     "SuiteChoice",
+    "SystemGiven",
     "engine_options",
     "evaluate",
-    "subject_options",
     "suite_options",
+    "system_options",
 ]
 
 CLASSIFIERS = ("logreg", "mlp")
@@ -58,7 +58,7 @@ class EngineChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectGiven:
+class SystemGiven:
     """What is judged instead of a model: a server, a command, or vectors in a file."""
 
     endpoint: str | None
@@ -70,14 +70,14 @@ class SubjectGiven:
     vectors: str | None
     texts: str | None
 
-    def choice(self, model: str | None, engine: EngineChoice) -> SubjectChoice:
+    def choice(self, model: str | None, engine: EngineChoice) -> SystemChoice:
         """What the library needs to open it; if nothing was named, the usual model."""
-        from twinvec.evaluation.systems import SubjectChoice
+        from twinvec.evaluation.systems import SystemChoice
 
         if model is None and not (self.endpoint or self.command or self.vectors):
             model = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
         given: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}  # click has checked the words
-        return SubjectChoice(model=model, settings=engine.settings(), **given)
+        return SystemChoice(model=model, settings=engine.settings(), **given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,29 +94,29 @@ class SuiteChoice:
     cache: Path | None
     no_cache: bool
 
-    def run(self, choice: SubjectChoice) -> Evaluation:
+    def run(self, choice: SystemChoice) -> Evaluation:
         """Judge, saying on standard error what is done."""
+        from twinvec.embedder import TEXTS_PER_CALL, CachedEmbedder
         from twinvec.errors import InputError
-        from twinvec.evaluation.cache import TEXTS_PER_CALL, CachedEmbed
         from twinvec.evaluation.suite import SuiteSettings, evaluation_of, load_tasks, run_suite, task_names
-        from twinvec.evaluation.systems import open_subject
+        from twinvec.evaluation.systems import open_system
         from twinvec.vector_store import cache_folder
 
         names = task_names(self.tasks)
         if self.data is None:
             raise InputError("No data folder was given.", hint="Name it with --data, or set TWINVEC_DATA.")
         tasks = load_tasks(names, self.data)
-        subject = open_subject(choice)
+        system = open_system(choice)
         words: dict[str, Any] = {name: getattr(self, name) for name in ("correlation", "similarity", "subsets")}
         settings = SuiteSettings(**words, classifier=self.classifier, seed=self.seed)
         folder = None if self.no_cache else self.cache or cache_folder()
         if folder is not None:
             if_interrupted(f"vectors are kept in {folder}, and the same command goes on from there.")
-        embed = CachedEmbed(subject, folder, texts_per_call=None if choice.command else TEXTS_PER_CALL)
-        return evaluation_of(subject, _told(run_suite(tasks, embed, settings), subject))
+        cached = CachedEmbedder(system, folder, at_once=None if choice.command else TEXTS_PER_CALL)
+        return evaluation_of(system, _told(run_suite(tasks, cached.embed, settings)))
 
 
-def _told(runs: Iterator[TaskRun], subject: Subject) -> Iterator[TaskRun]:
+def _told(runs: Iterator[TaskRun]) -> Iterator[TaskRun]:
     for run in runs:
         first = run.results[0]
         shown = "undefined" if first.value is None else f"{first.value:.2f}"
@@ -131,7 +131,7 @@ def _names(_: click.Context, __: click.Parameter, given: str) -> tuple[str, ...]
 ENGINE_OPTIONS: dict[str, Decorator] = {
     name: {**MODEL_OPTIONS, **PROMPT_OPTIONS}[name] for name in EngineChoice.__slots__
 }
-SUBJECT_OPTIONS: dict[str, Decorator] = {
+SYSTEM_OPTIONS: dict[str, Decorator] = {
     "endpoint": click.option(
         "--endpoint", metavar="URL", help="Judge the server at this address, by its /v1/embeddings."
     ),
@@ -218,7 +218,7 @@ SUITE_OPTIONS: dict[str, Decorator] = {
     "no_cache": click.option("--no-cache", is_flag=True, help="Neither read nor keep cached vectors."),
 }
 engine_options = gathered(ENGINE_OPTIONS, "engine", build=EngineChoice)
-subject_options = gathered(SUBJECT_OPTIONS, "given", build=SubjectGiven)
+system_options = gathered(SYSTEM_OPTIONS, "given", build=SystemGiven)
 suite_options = gathered(SUITE_OPTIONS, "suite", build=SuiteChoice)
 
 
@@ -275,10 +275,10 @@ report_options = gathered(REPORT_OPTIONS, "report", build=ReportChoice)
 @click.argument("model", required=False)
 @suite_options
 @report_options
-@subject_options
+@system_options
 @engine_options
 def evaluate(
-    *, model: str | None, suite: SuiteChoice, report: ReportChoice, given: SubjectGiven, engine: EngineChoice
+    *, model: str | None, suite: SuiteChoice, report: ReportChoice, given: SystemGiven, engine: EngineChoice
 ) -> None:
     """Judge MODEL on tasks of the papers, with confidence intervals; every number names its protocol.
 
@@ -297,7 +297,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
     from twinvec.report import protocols, show_interval, show_value
 
     console = open_console()
-    console.print(evaluation.subject, style="bold", soft_wrap=True)
+    console.print(evaluation.system, style="bold", soft_wrap=True)
     for protocol, results in protocols(evaluation).items():
         console.print()
         console.print(protocol, style="italic", soft_wrap=True)

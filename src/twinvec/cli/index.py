@@ -18,15 +18,15 @@ from twinvec.cli.options import FORMATS, ModelChoice, gathered, model_options
 from twinvec.cli.screen import if_interrupted, say, show_seconds
 
 if TYPE_CHECKING:
-    from twinvec.collection import Collection, Embedder, ModelRecord, Written
+    from twinvec.collection import Collection, ModelRecord, Written
+    from twinvec.collection.model import CollectionModel
     from twinvec.data.table import Row
 
 __all__ = [
     "Batch",
     "FileRows",
     "RowChoice",
-    "chosen_embedder",
-    "given_embedder",
+    "given_model",
     "index",
     "known_columns",
     "open_collection",
@@ -202,21 +202,13 @@ class FileRows:
         return number
 
 
-def chosen_embedder(model: ModelChoice) -> Embedder:
-    """The model of the options, for a new collection."""
-    from twinvec.collection.embedder import load_embedder
-
-    settings: dict[str, Any] = asdict(model)
-    return load_embedder(settings.pop("name"), settings)
-
-
-def given_embedder(model: ModelChoice, record: ModelRecord, place: str) -> Embedder | None:
+def given_model(model: ModelChoice, record: ModelRecord, place: str) -> CollectionModel | None:
     """The remembered model with what stands in the command line, loaded; None if nothing about it stands there.
 
     A model is fetched only if its name stands there: the word of a collection is not enough. The variable for the model
     does not count: it says which one to take, not to change one.
     """
-    from twinvec.collection.embedder import load_embedder, load_remembered
+    from twinvec.collection.model import as_model, remembered_model
 
     context = click.get_current_context()
     given: dict[str, Any] = {
@@ -227,8 +219,8 @@ def given_embedder(model: ModelChoice, record: ModelRecord, place: str) -> Embed
     if not given:
         return None
     if "name" not in given:
-        return load_remembered(record, place, given)
-    return load_embedder(given.pop("name"), given)
+        return remembered_model(record, place, given)
+    return as_model(given.pop("name"), given)
 
 
 BATCH_ROWS = 4096  # written in one commit: what a kill can cost
@@ -288,15 +280,17 @@ def open_collection(folder: str, model: ModelChoice, *, language: str, re_embed:
     """The collection, made if it is not there, and of the model that was asked for."""
     from twinvec.collection import Collection
     from twinvec.collection.store import is_collection, locate
+    from twinvec.embedder import ModelEmbedder
 
     if not is_collection(locate(folder)):
         words = None if language.lower() == "none" else language
-        return Collection.create(folder, model=chosen_embedder(model), language=words)
+        settings: dict[str, Any] = asdict(model)
+        return Collection.create(folder, model=ModelEmbedder(settings.pop("name"), settings), language=words)
     collection = Collection.open(folder)
-    embedder = given_embedder(model, collection.model, collection.path)
-    if embedder is None:
+    given = given_model(model, collection.model, collection.path)
+    if given is None:
         return collection
-    if re_embed and embedder.record.digest != collection.model.digest:
-        say(f"Embedding all {len(collection):,} texts of {folder} again by {embedder.record.name} ...")
-        collection.reindex(embedder)
-    return Collection.open(folder, model=embedder)
+    if re_embed and given.record.digest != collection.model.digest:
+        say(f"Embedding all {len(collection):,} texts of {folder} again by {given.record.name} ...")
+        collection.reindex(given.embedder)
+    return Collection.open(folder, model=given.embedder)

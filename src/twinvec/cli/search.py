@@ -81,13 +81,13 @@ def search(
 def _of_collection(
     place: str, query: str, k: int, *, mode: str, where: str | None, model: ModelChoice
 ) -> Sequence[Hit]:
-    from twinvec.cli.index import given_embedder
+    from twinvec.cli.index import given_model
     from twinvec.collection import Collection
 
     collection = Collection.open(place)
-    embedder = given_embedder(model, collection.model, collection.path)
-    if embedder is not None:
-        collection = Collection.open(place, model=embedder)
+    given = given_model(model, collection.model, collection.path)
+    if given is not None:
+        collection = Collection.open(place, model=given.embedder)
     return collection.search(query, k, mode=mode, where=where)  # type: ignore[arg-type]  # click has checked the word
 
 

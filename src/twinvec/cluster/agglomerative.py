@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.cluster.kmeans import check_not_empty
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.search.measures import numeric_rows, unit_rows_of
+from twinvec.search.measures import unit_rows_of
 from twinvec.types import Ids, Vectors
+from twinvec.vectors import numeric_rows
 
 __all__ = ["Agglomerative", "AgglomerativeSettings", "Linkage"]
 

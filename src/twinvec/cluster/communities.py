@@ -17,10 +17,10 @@ from twinvec.cluster.kmeans import check_not_empty
 from twinvec.errors import InputError
 from twinvec.search.approximate import pairs_above
 from twinvec.search.index import Index
-from twinvec.search.measures import numeric_rows
 from twinvec.search.neighbors import Graph, graph_of
 from twinvec.search.pairs import all_pairs_above, exact_cosines
 from twinvec.types import Array, Ids
+from twinvec.vectors import numeric_rows
 
 __all__ = ["Communities", "CommunitySettings"]
 

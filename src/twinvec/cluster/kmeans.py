@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError
-from twinvec.search.measures import numeric_rows, unit_rows_of
+from twinvec.search.measures import unit_rows_of
 from twinvec.types import Array, Ids, Vectors
-from twinvec.vectors import unit_rows
+from twinvec.vectors import numeric_rows, unit_rows
 
 __all__ = [
     "KMeans",

@@ -1,14 +1,13 @@
 """Texts that are kept and searched: a folder, or a place in an object store, on LanceDB (extra ``search``)."""
 
 from twinvec.collection.collection import Collection, Reindexed, Version
-from twinvec.collection.embedder import Embedder, ModelRecord
+from twinvec.collection.model import ModelRecord
 from twinvec.collection.rows import Entry, Hit, own_id
 from twinvec.collection.search import Scorer, reciprocal_rank_fusion
 from twinvec.collection.write import Written
 
 __all__ = [
     "Collection",
-    "Embedder",
     "Entry",
     "Hit",
     "ModelRecord",

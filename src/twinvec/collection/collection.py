@@ -9,8 +9,8 @@ from datetime import datetime
 from threading import Lock
 
 from twinvec.choices import DEFAULT_MODEL
-from twinvec.collection.embedder import Embedder, ModelRecord, another_model, as_embedder, load_remembered
 from twinvec.collection.indexes import LanceTable, check_language, has_index, lance_errors
+from twinvec.collection.model import CollectionModel, ModelRecord, another_model, as_model, remembered_model
 from twinvec.collection.rows import (
     Entry,
     Hit,
@@ -49,7 +49,7 @@ from twinvec.collection.write import (
     re_embed,
     rebuild,
 )
-from twinvec.encoder import Encoder
+from twinvec.embedder import Embedder, ModelLike
 from twinvec.errors import CollectionError, InputError, UnknownNameError, shown
 from twinvec.model.tokenizer import check_text
 
@@ -89,9 +89,9 @@ class Collection:
     Any number of threads and processes may search, while others write one after the other.
     """
 
-    def __init__(self, store: Store, embedder: Embedder | None, version: int | None = None) -> None:
+    def __init__(self, store: Store, model: CollectionModel | None, version: int | None = None) -> None:
         self._store = store
-        self._embedder = embedder
+        self._own = model
         self._loading = Lock()
         self._version = version
 
@@ -100,7 +100,7 @@ class Collection:
         cls,
         path: str | os.PathLike[str],
         *,
-        model: str | os.PathLike[str] | Encoder | Embedder = DEFAULT_MODEL,
+        model: ModelLike | Embedder = DEFAULT_MODEL,
         language: str | None = "English",
         storage: dict[str, str] | None = None,
     ) -> Collection:
@@ -114,15 +114,15 @@ class Collection:
         """
         check_language(language)
         location = locate(path, storage)
-        embedder = as_embedder(model)
-        return cls(create_store(location, Header(embedder.record, language)), embedder)
+        chosen = as_model(model)
+        return cls(create_store(location, Header(chosen.record, language)), chosen)
 
     @classmethod
     def open(
         cls,
         path: str | os.PathLike[str],
         *,
-        model: str | os.PathLike[str] | Encoder | Embedder | None = None,
+        model: ModelLike | Embedder | None = None,
         version: int | None = None,
         storage: dict[str, str] | None = None,
     ) -> Collection:
@@ -136,7 +136,7 @@ class Collection:
         opened = cls(Store(locate(path, storage)), None, version)
         header = opened._header(opened._table())
         if model is not None:
-            opened._embedder = as_embedder(model)
+            opened._own = as_model(model)
         opened._check_model(header)
         return opened
 
@@ -248,27 +248,26 @@ class Collection:
         depth = k if rerank is None and mode != "hybrid" else max(k, candidates)
         rankings: list[list[Hit]] = []
         if mode != "text":
-            embedder = self._loaded(self._header(table))
-            vector = embedder.embed_query(query)
-            rankings.append(dense_hits(table, vector, depth, model=embedder.record, where=where))
+            model = self._loaded(self._header(table))
+            rankings.append(dense_hits(table, model.query(query), depth, model=model.record, where=where))
         if mode != "dense":
             rankings.append(text_hits(table, query, depth, where=where))
         hits = fused_hits(rankings) if mode == "hybrid" else rankings[0]
         return (hits if rerank is None else reranked_hits(hits[:depth], query, rerank))[:k]
 
-    def reindex(self, model: str | os.PathLike[str] | Encoder | Embedder | None = None) -> Reindexed:
+    def reindex(self, model: ModelLike | Embedder | None = None) -> Reindexed:
         """Build all indexes anew; with a ``model``, first embed all texts again by it. Other writers wait.
 
         Searches go on meanwhile, with what is there. A run that was killed while embedding goes on where it was.
         """
         self._check_writable()
-        embedder = None if model is None else as_embedder(model)
+        chosen = None if model is None else as_model(model)
         n_embedded = 0
         with self._store.writing() as table:
-            if embedder is not None and embedder.record.digest != self._header(table).model.digest:
-                n_embedded = re_embed(self._store, table, embedder)
+            if chosen is not None and chosen.record.digest != self._header(table).model.digest:
+                n_embedded = re_embed(self._store, table, chosen)
                 table = self._table()
-            self._embedder = embedder or self._embedder
+            self._own = chosen or self._own
             header = self._header(table)
             with lance_errors(f"reindex {self.path}"):
                 rebuild(table, header)
@@ -292,7 +291,7 @@ class Collection:
         self._check_writable()
         table = self._table()
         header = self._header(table)
-        pool = VectorPool(lambda texts: self._loaded(header).embed_documents(texts))
+        pool = VectorPool(lambda texts: self._loaded(header).documents(texts))
         plan = self._plan(table, rows, pool, replaces=replaces)
         if plan.changed:
             with self._store.writing() as table:
@@ -330,18 +329,18 @@ class Collection:
     def _header(self, table: LanceTable) -> Header:
         return self._store.header(table)
 
-    def _loaded(self, header: Header) -> Embedder:
-        """The embedder, if it is the one of a version of the table."""
+    def _loaded(self, header: Header) -> CollectionModel:
+        """The model, if it is the one of a version of the table."""
         with self._loading:
-            if self._embedder is None:
-                self._embedder = load_remembered(header.model, self.path)
+            if self._own is None:
+                self._own = remembered_model(header.model, self.path)
         self._check_model(header)
-        return self._embedder
+        return self._own
 
     def _check_model(self, header: Header) -> None:
-        if self._embedder is None or self._embedder.record.digest == header.model.digest:
+        if self._own is None or self._own.record.digest == header.model.digest:
             return
-        raise another_model(self.path, header.model, self._embedder.record.name)
+        raise another_model(self.path, header.model, self._own.record.name)
 
     def _check_same(self, before: Header, now: Header) -> None:
         if before.model.digest != now.model.digest:

@@ -11,8 +11,8 @@ from types import ModuleType
 
 import numpy as np
 
-from twinvec.collection.embedder import ModelRecord
 from twinvec.collection.indexes import ArrowSchema, ArrowType, check_language
+from twinvec.collection.model import ModelRecord
 from twinvec.errors import CollectionError, InputError, TwinvecError, shown
 from twinvec.extras import require
 from twinvec.model.tokenizer import check_text

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from twinvec.collection.embedder import ModelRecord
 from twinvec.collection.indexes import LanceQuery, LanceTable, lance_errors, n_probes, reason_of
+from twinvec.collection.model import ModelRecord
 from twinvec.collection.rows import Hit, check_filter, columns_to_read, metadata_of, names_in
 from twinvec.collection.schema import kinds_of_schema, listed, pyarrow
 from twinvec.errors import InputError, TwinvecError, shown

@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from twinvec.collection.embedder import Embedder
 from twinvec.collection.indexes import (
     ArrowBatch,
     ArrowSchema,
@@ -27,6 +26,7 @@ from twinvec.collection.indexes import (
     make_vector_index,
     reason_of,
 )
+from twinvec.collection.model import CollectionModel
 from twinvec.collection.rows import Rows, metadata_of, one_of, rows_with
 from twinvec.collection.schema import Header, arrow_type, column_kinds, kinds_of_schema, pyarrow, table_schema
 from twinvec.collection.search import dense_hits
@@ -35,7 +35,7 @@ from twinvec.errors import CollectionError, InputError
 from twinvec.ownership import FolderKind, check_ours, mark, remove_ours
 from twinvec.progress import Progress
 from twinvec.types import Vectors
-from twinvec.vector_store import VectorStore
+from twinvec.vector_store import VectorStore, embed_missing
 
 __all__ = [
     "FLAT_ROWS",
@@ -127,20 +127,20 @@ class VectorPool:
     def __init__(self, embed: Callable[[list[str]], Vectors]) -> None:
         self.n_embedded = 0
         self._embed = embed  # called only when a vector is missing, so that the model need not be loaded for nothing
-        self._vectors: dict[str, Vectors] = {}  # each (width,)
+        self._store = VectorStore(None)
 
     def fill(self, table: LanceTable, rows: Rows, places: Sequence[int]) -> None:
         """Have the vectors of the rows at these places."""
-        wanted = {rows.keys[place]: rows.texts[place] for place in places if rows.keys[place] not in self._vectors}
-        self._vectors |= _stored_vectors(table, list(wanted))
-        missing = {key: text for key, text in wanted.items() if key not in self._vectors}
-        if missing:
-            self._vectors |= dict(zip(missing, self._embed(list(missing.values())), strict=True))
-            self.n_embedded += len(missing)
+        texts = [rows.texts[place] for place in places]
+        wanted = self._store.missing(texts)
+        stored = _stored_vectors(table, [key.hex() for key in wanted])
+        if stored:
+            self._store.add([bytes.fromhex(key) for key in stored], np.stack(list(stored.values())))
+        self.n_embedded += embed_missing(self._store, texts, self._embed, source="the model")
 
     def vectors(self, keys: Sequence[str]) -> Vectors:
         """Vectors of texts by their hashes, ``(len(keys), width)``."""
-        return np.stack([self._vectors[key] for key in keys])
+        return self._store.vectors(self._store.rows([bytes.fromhex(key) for key in keys]))
 
 
 def _stored_vectors(table: LanceTable, keys: list[str]) -> dict[str, Vectors]:
@@ -214,38 +214,30 @@ KIND = FolderKind(
 BATCH_ROWS = 4096
 
 
-def re_embed(store: Store, table: LanceTable, embedder: Embedder) -> int:
+def re_embed(store: Store, table: LanceTable, model: CollectionModel) -> int:
     """Give a collection the vectors of another model; the caller has the lock. Returns how many texts were embedded."""
     language = store.header(table).language
     if store.location.folder is None:
         with TemporaryDirectory() as temporary:
-            return _re_embed(store, table, embedder, language, Path(temporary))
+            return _re_embed(store, table, model, language, Path(temporary))
     place = store.location.folder / FOLDER
     check_ours(place, KIND)
     mark(place, KIND)
-    done = _re_embed(store, table, embedder, language, place / embedder.record.digest[:32])
+    done = _re_embed(store, table, model, language, place / model.record.digest[:32])
     with suppress(OSError):  # the collection is whole without it; what is not ours stays
         remove_ours(place, KIND)
     return done
 
 
-def _re_embed(store: Store, table: LanceTable, embedder: Embedder, language: str | None, place: Path) -> int:
+def _re_embed(store: Store, table: LanceTable, model: CollectionModel, language: str | None, place: Path) -> int:
     vectors = VectorStore(place)
     n_embedded = 0
     with Progress(table.count_rows(), "embedding") as bar:
-        for batch in _batches(table, ["text", "text_hash"]):
-            keys = [bytes.fromhex(key) for key in batch["text_hash"].to_pylist()]
-            known = vectors.rows(keys) >= 0
-            missing = {
-                key: text
-                for key, text, is_known in zip(keys, batch["text"].to_pylist(), known, strict=True)
-                if not is_known
-            }
-            if missing:
-                vectors.add(list(missing), embedder.embed_documents(list(missing.values())))
-            n_embedded += len(missing)
-            bar.advance(len(keys))
-    schema = table_schema(Header(embedder.record, language), kinds_of_schema(table.schema, pyarrow()))
+        for batch in _batches(table, ["text"]):
+            texts = batch["text"].to_pylist()
+            n_embedded += embed_missing(vectors, texts, model.documents, source=model.record.name)
+            bar.advance(len(texts))
+    schema = table_schema(Header(model.record, language), kinds_of_schema(table.schema, pyarrow()))
     store.overwrite(schema, _with_vectors(table, vectors, schema))
     return n_embedded
 

@@ -293,15 +293,15 @@ def compare_evaluations(left: Evaluation, right: Evaluation) -> Compared:
     defined = [key for key in both if ones[key].value is not None and others[key].value is not None]
     if not defined:
         raise InputError(
-            f"{left.subject} and {right.subject} have no result in common.",
+            f"{left.system} and {right.system} have no result in common.",
             hint="Evaluate both on the same tasks under the same protocol.",
         )
-    names = (left.subject, right.subject) if left.subject != right.subject else ("the first", "the second")
+    names = (left.system, right.system) if left.system != right.system else ("the first", "the second")
     comparisons = compare_all(
         [ones[key].outcome for key in defined], [others[key].outcome for key in defined], names=names
     )
     left_out = [f"{key[0]}: undefined for one of the two ({key[1]})." for key in both if key not in defined]
-    for name, mine in ((left.subject, ones), (right.subject, others)):
+    for name, mine in ((left.system, ones), (right.system, others)):
         left_out += [f"{key[0]}: only {name} has it ({key[1]})." for key in mine if key not in both]
     return Compared(comparisons, tuple(left_out))
 

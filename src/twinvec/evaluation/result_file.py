@@ -77,9 +77,9 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """All results of one subject, with what it takes to know later where they came from."""
+    """All results of one system, with what it takes to know later where they came from."""
 
-    subject: str
+    system: str
     identity: str
     date: str
     results: tuple[Result, ...]
@@ -149,7 +149,7 @@ def evaluation_as_dict(evaluation: Evaluation) -> dict[str, Any]:
     """What the file holds."""
     return {
         "format": FORMAT,
-        "subject": evaluation.subject,
+        "system": evaluation.system,
         "identity": evaluation.identity,
         "date": evaluation.date,
         "settings": dict(evaluation.settings),
@@ -196,7 +196,7 @@ def read_evaluation(file: Path) -> Evaluation:
         )
     fields = Fields(content, str(file))
     return Evaluation(
-        subject=fields.get("subject", "a text"),
+        system=fields.get("system", "a text"),
         identity=fields.get("identity", "a text"),
         date=fields.get("date", "a text"),
         results=tuple(_result(each) for each in fields.parts("results")),

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from twinvec.choices import Similarity
+from twinvec.embedder import Embedder
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.evaluation.result_file import Evaluation, Result, judge, now, used_versions
 from twinvec.evaluation.statistics import Aggregation, Outcome
-from twinvec.evaluation.systems.system import Subject
 from twinvec.evaluation.tasks.common import Embed
 from twinvec.evaluation.tasks.data_sets import KNOWN, Task, read_data, run_task, text_in
 from twinvec.evaluation.tasks.documents import READERS, read_documents
@@ -22,6 +21,7 @@ from twinvec.evaluation.tasks.probing import bigram_shift_task, sentence_length_
 from twinvec.evaluation.tasks.sts import Correlation, StsTask, run_sts
 from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
 from twinvec.evaluation.tasks.triplets import build_triplets
+from twinvec.model.identity import DECIDING
 
 __all__ = ["GROUPS", "LOADERS", "SuiteSettings", "TaskRun", "evaluation_of", "load_tasks", "run_suite", "task_names"]
 
@@ -122,9 +122,9 @@ def load_tasks(names: Iterable[str], folder: Path) -> dict[str, Task]:
 
 def run_suite(tasks: Mapping[str, Task], embed: Embed, settings: SuiteSettings = USUAL) -> Iterator[TaskRun]:
     """Run tasks, giving each as it is done. The different texts of all STS tasks are embedded in one call first."""
-    gathered = dict.fromkeys(text for task in tasks.values() if isinstance(task, StsTask) for text in _texts(task))
+    gathered = [text for task in tasks.values() if isinstance(task, StsTask) for text in _texts(task)]
     if gathered:
-        embed(list(gathered))
+        embed(gathered)
     for name, task in tasks.items():
         started = time.perf_counter()
         outcomes = _outcomes(task, embed, settings)
@@ -132,11 +132,15 @@ def run_suite(tasks: Mapping[str, Task], embed: Embed, settings: SuiteSettings =
         yield TaskRun(name, results, time.perf_counter() - started)
 
 
-def evaluation_of(subject: Subject, runs: Iterable[TaskRun]) -> Evaluation:
-    """All results of a subject, with date, versions and settings."""
+def evaluation_of(system: Embedder, runs: Iterable[TaskRun]) -> Evaluation:
+    """All results of a system, with date, versions, and the settings that are not the default."""
     results = tuple(result for run in runs for result in run.results)
-    settings: dict[str, Any] = getattr(subject, "settings", {})
-    return Evaluation(subject.name, subject.identity, now(), results, settings, used_versions())
+    settings = {
+        name: value
+        for name, value in system.settings.items()
+        if name == "precision" or (value is not None and value != DECIDING.get(name))
+    }
+    return Evaluation(system.name, system.identity, now(), results, settings, used_versions())
 
 
 def _texts(task: Task) -> Iterator[str]:

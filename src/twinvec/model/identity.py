@@ -1,4 +1,4 @@
-"""The identity of a model: a digest of all files that decide its vectors, and whether they changed since."""
+"""The identity of a model: its content and the settings that decide its vectors, and whether its files changed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -16,14 +16,57 @@ from typing import Any
 
 from twinvec.errors import ModelFolderError
 from twinvec.files import digest_files, read_any_json
+from twinvec.wk import WKSettings
 
 __all__ = [
+    "DECIDING",
     "FileStates",
+    "deciding_settings",
     "engine_versions",
     "file_states",
     "model_digest",
     "model_files",
+    "space_digest",
+    "vectors_digest",
 ]
+
+# The arguments of ``load`` that decide vectors, with their defaults. All others (threads, offline, ...) do not.
+DECIDING: Mapping[str, object] = {
+    "precision": "float32",
+    "device": "cpu",
+    "runtime": "auto",
+    "deterministic": False,
+    "long": "cut",
+    "truncate_dim": None,
+    "readout": None,
+}
+
+
+def deciding_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the arguments of ``load`` that decide vectors, and the defaults of all that are not given, as JSON.
+
+    >>> deciding_settings({"precision": "int8", "threads": 2, "long": "warn"})["precision"]
+    'int8'
+    """
+    chosen = {name: arguments.get(name, default) for name, default in DECIDING.items()}
+    chosen["long"] = "chunk" if chosen["long"] == "chunk" else "cut"  # all policies but chunk read the same tokens
+    if isinstance(chosen["readout"], WKSettings):
+        chosen["readout"] = {"wk": asdict(chosen["readout"])}
+    return chosen
+
+
+def vectors_digest(content: str, settings: Mapping[str, Any]) -> str:
+    """The identity of a model's vectors: of its content, and of the settings that decide them."""
+    return hashlib.sha256(json.dumps({"content": content, "settings": settings}, sort_keys=True).encode()).hexdigest()
+
+
+def space_digest(content: str, readout: object, width: int) -> str:
+    """The identity of the space that a model's vectors lie in: those of one space may be compared with each other.
+
+    Precision and versions are left out, as they move vectors only a little.
+    """
+    parts = {"files": content, "readout": readout, "width": width}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,14 +240,14 @@ INTERVALS = "Thin lines are 95 % intervals, from bootstrap resamples of the item
 
 def as_html(evaluation: Evaluation) -> str:
     """The whole page."""
-    return document(f"Evaluation of {evaluation.subject}", _parts(evaluation))
+    return document(f"Evaluation of {evaluation.system}", _parts(evaluation))
 
 
 def _parts(evaluation: Evaluation) -> Iterator[str]:
     day = evaluation.date.partition("T")[0]
     tasks = list(dict.fromkeys(result.task for result in evaluation.results))
     yield element("p", f"Evaluation report · {escape(day)}", class_="eyebrow")
-    yield element("h1", escape(evaluation.subject))
+    yield element("h1", escape(evaluation.system))
     count = f"{len(tasks)} task{'s' * (len(tasks) != 1)}: {', '.join(tasks)}."
     yield element("p", escape(count), class_="lead")
     yield _tiles(evaluation)

@@ -120,7 +120,7 @@ def protocols(evaluation: Evaluation) -> dict[str, list[Result]]:
 
 def facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     """Label and value of what a report says of itself."""
-    yield "model", evaluation.subject
+    yield "model", evaluation.system
     if evaluation.settings:
         yield "settings", ", ".join(f"{name}={value}" for name, value in evaluation.settings.items())
     yield "date", evaluation.date.replace("T", " ").replace("Z", " UTC")

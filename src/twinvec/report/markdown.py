@@ -33,7 +33,7 @@ def as_markdown(evaluation: Evaluation) -> str:
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:
-    yield f"# Evaluation of {cell(evaluation.subject)}"
+    yield f"# Evaluation of {cell(evaluation.system)}"
     yield ""
     yield from table(("", ""), [(f"**{label}**", cell(value)) for label, value in facts(evaluation)])
     for protocol, results in protocols(evaluation).items():

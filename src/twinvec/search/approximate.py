@@ -14,7 +14,6 @@ from twinvec.progress import Progress
 from twinvec.search.exact import Hits, search
 from twinvec.search.index import Index, IndexSettings, check_queries, choose_index, sample_size, search_index
 from twinvec.search.index_files import new_index
-from twinvec.search.measures import numeric_rows
 from twinvec.search.neighbors import (
     Duplicates,
     Keep,
@@ -26,6 +25,7 @@ from twinvec.search.neighbors import (
 )
 from twinvec.search.pairs import MOST_PAIRS, Pairs, best_first, check_limits, join_pairs
 from twinvec.types import Array, Ids
+from twinvec.vectors import numeric_rows
 
 __all__ = [
     "Recall",

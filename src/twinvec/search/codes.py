@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search.exact import Hits, RunningHits, Workers
 from twinvec.search.index import rescored
-from twinvec.search.measures import blocks_of, numeric_rows, unit_block, unit_rows_of
+from twinvec.search.measures import blocks_of, unit_block, unit_rows_of
 from twinvec.types import Array, Vectors
+from twinvec.vectors import numeric_rows
 
 __all__ = ["CodeKind", "Codes", "encode_codes", "search_codes"]
 

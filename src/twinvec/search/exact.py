@@ -13,16 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.engine.batching import usable_cores
 from twinvec.errors import InputError
-from twinvec.search.measures import (
-    Measure,
-    blocks_of,
-    check_widths,
-    checked_rows,
-    find_measure,
-    lengths_of,
-    numeric_rows,
-)
+from twinvec.search.measures import Measure, blocks_of, check_widths, find_measure, lengths_of
 from twinvec.types import Array, Ids, Vectors
+from twinvec.vectors import checked_rows, numeric_rows
 
 __all__ = [
     "Candidates",

@@ -18,8 +18,9 @@ from twinvec.errors import InputError
 from twinvec.extras import require
 from twinvec.search.exact import Hits
 from twinvec.search.index import IndexSettings
-from twinvec.search.measures import numeric_rows, unit_rows_of
+from twinvec.search.measures import unit_rows_of
 from twinvec.types import Array, Vectors
+from twinvec.vectors import numeric_rows
 
 __all__ = ["FaissIndex"]
 

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from twinvec.choices import show_size
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search.exact import Hits
-from twinvec.search.measures import check_widths, find_measure, numeric_rows
+from twinvec.search.measures import check_widths, find_measure
 from twinvec.types import Array, Ids
+from twinvec.vectors import numeric_rows
 
 __all__ = [
     "Index",

@@ -16,8 +16,9 @@ from twinvec.ownership import INDEX
 from twinvec.search.exact import Hits, search
 from twinvec.search.faiss import FaissIndex
 from twinvec.search.index import Index, IndexKind, IndexSettings
-from twinvec.search.measures import check_widths, numeric_rows, unit_rows_of
+from twinvec.search.measures import check_widths, unit_rows_of
 from twinvec.types import Array, Vectors
+from twinvec.vectors import numeric_rows
 
 __all__ = [
     "ExactIndex",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.types import Array, Vectors
-from twinvec.vectors import SIMILARITIES
+from twinvec.vectors import ROWS_AT_ONCE, SIMILARITIES, check_finite
 
 __all__ = [
     "MEASURES",
@@ -20,10 +20,8 @@ __all__ = [
     "Measure",
     "blocks_of",
     "check_widths",
-    "checked_rows",
     "find_measure",
     "lengths_of",
-    "numeric_rows",
     "product_rounding",
     "unit_block",
     "unit_rows_of",
@@ -31,7 +29,6 @@ __all__ = [
 
 UNIT = 2.0**-21  # lengths this near to 1 count as 1; those of float32 vectors of length 1 are within 2 ** -23
 LEAST_SQUARE, MOST_SQUARE = 1e-30, 1e30  # squares of float32 lengths beyond these lose digits, or overflow
-ROWS_AT_ONCE = 4096
 
 
 class Block(NamedTuple):
@@ -40,32 +37,6 @@ class Block(NamedTuple):
     start: int
     rows: Vectors
     lengths: NDArray[np.float64]
-
-
-def numeric_rows(vectors: ArrayLike, name: str) -> Array:
-    """The vectors as an array of numbers ``(n, width)``, or an error that says what they are instead."""
-    array = np.asarray(vectors)
-    if array.ndim != 2 or array.dtype.kind not in "fiu":
-        raise InputError(
-            f"{name} must be numbers of shape (n, width), got {array.dtype} of shape {array.shape}.",
-            hint="Encode a list of texts to get them.",
-        )
-    return array
-
-
-def checked_rows(vectors: ArrayLike, name: str) -> Array:
-    """The vectors as an array ``(n, width)`` of finite numbers, or an error that says what is wrong."""
-    array = numeric_rows(vectors, name)
-    for start in range(0, len(array), ROWS_AT_ONCE):
-        _check_finite(array[start : start + ROWS_AT_ONCE], name, start=start)
-    return array
-
-
-def _check_finite(rows: Array, name: str, *, start: int = 0) -> None:
-    """Refuse rows ``(n, width)`` with NaN or infinity; ``start`` is the number of the first."""
-    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
-        row = start + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-        raise InputError(f"Row {row} of {name} holds NaN or infinity.", hint="Remove it, or encode it again.")
 
 
 def check_widths(queries: Array, vectors: Array) -> None:
@@ -93,7 +64,7 @@ def lengths_of(rows: Vectors, name: str, *, start: int = 0) -> NDArray[np.float6
     squares = np.einsum("ij,ij->i", rows, rows).astype(np.float64)
     odd = np.flatnonzero(~((squares > LEAST_SQUARE) & (squares < MOST_SQUARE)))  # NaN is odd, too
     if len(odd):
-        _check_finite(rows, name, start=start)
+        check_finite(rows, name, start=start)
         wide = rows[odd].astype(np.float64)
         squares[odd] = np.einsum("ij,ij->i", wide, wide)
     return np.asarray(np.sqrt(squares))

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from twinvec.data.check import text_key
 from twinvec.errors import InputError
 from twinvec.search.exact import search
-from twinvec.search.measures import checked_rows, numeric_rows
 from twinvec.types import Ids, Vectors
-from twinvec.vectors import similarity_pairwise
+from twinvec.vectors import checked_rows, numeric_rows, similarity_pairwise
 
 __all__ = ["NegativeSettings", "Negatives", "Triplet", "hard_negatives", "mine_triplets"]
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search.exact import Hits, search
-from twinvec.search.measures import checked_rows, numeric_rows
 from twinvec.search.pairs import Pairs, all_pairs_above, best_first, exact_cosines
 from twinvec.types import Array, Ids
+from twinvec.vectors import checked_rows, numeric_rows
 
 __all__ = [
     "Duplicates",

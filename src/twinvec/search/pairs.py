@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError
 from twinvec.search.exact import Workers, best_places, first_bars
-from twinvec.search.measures import MEASURES, numeric_rows, product_rounding, unit_rows_of
+from twinvec.search.measures import MEASURES, product_rounding, unit_rows_of
 from twinvec.types import Array, Ids, Vectors
+from twinvec.vectors import numeric_rows
 
 __all__ = [
     "MOST_PAIRS",

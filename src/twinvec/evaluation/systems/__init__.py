@@ -1,20 +1,8 @@
-"""Whatever can be judged: a model, a server, a command, or vectors in a file."""
+"""Systems under test: a model, a server, a command, or vectors in a file. All of them are embedders."""
 
-from twinvec.evaluation.systems.choose import SubjectChoice, open_subject
-from twinvec.evaluation.systems.command import CommandSubject
-from twinvec.evaluation.systems.endpoint import Endpoint, EndpointSubject
-from twinvec.evaluation.systems.model import ModelSubject
-from twinvec.evaluation.systems.stored import StoredSubject
-from twinvec.evaluation.systems.system import Subject, checked_vectors
+from twinvec.evaluation.systems.choose import SystemChoice, open_system
+from twinvec.evaluation.systems.command import CommandEmbedder
+from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
+from twinvec.evaluation.systems.stored import StoredEmbedder
 
-__all__ = [
-    "CommandSubject",
-    "Endpoint",
-    "EndpointSubject",
-    "ModelSubject",
-    "StoredSubject",
-    "Subject",
-    "SubjectChoice",
-    "checked_vectors",
-    "open_subject",
-]
+__all__ = ["CommandEmbedder", "Endpoint", "EndpointEmbedder", "StoredEmbedder", "SystemChoice", "open_system"]

@@ -1,27 +1,30 @@
-"""From what was written on a command line to a subject."""
+"""From what a user names to a system under test."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from twinvec.data.http_client import KEY_VARIABLE
-from twinvec.errors import InputError
-from twinvec.evaluation.systems.command import CommandSubject, LineFormat
-from twinvec.evaluation.systems.endpoint import Endpoint, EndpointSubject
-from twinvec.evaluation.systems.model import NOT_DECIDING, USUAL, ModelSubject
-from twinvec.evaluation.systems.stored import StoredSubject
-from twinvec.evaluation.systems.system import Subject
+from twinvec.embedder import Embedder, ModelEmbedder
+from twinvec.errors import InputError, MissingExtraError
+from twinvec.evaluation.systems.command import CommandEmbedder, LineFormat
+from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
+from twinvec.evaluation.systems.stored import StoredEmbedder
+from twinvec.model.identity import DECIDING, deciding_settings
 
-__all__ = ["SubjectChoice", "open_subject"]
+__all__ = ["SystemChoice", "open_system"]
+
+logger = logging.getLogger(__name__)
 
 WAYS = "MODEL, --endpoint URL with --endpoint-model NAME, --command COMMAND, or --vectors FILE.npy with --texts FILE"
 
 
 @dataclass(frozen=True, slots=True)
-class SubjectChoice:
+class SystemChoice:
     """What to judge: exactly one of ``model``, ``endpoint``, ``command`` and ``vectors``.
 
     ``model`` may also be ``https://host/v1#model-name``. ``settings`` are arguments of
@@ -51,25 +54,37 @@ class SubjectChoice:
             raise InputError("--vectors needs --texts.", hint="Name the file whose line i is the text of row i.")
 
 
-def open_subject(choice: SubjectChoice) -> Subject:
-    """The subject that was chosen.
+def open_system(choice: SystemChoice) -> Embedder:
+    """The system that was chosen.
 
-    >>> open_subject(SubjectChoice("https://localhost:8080/v1#minilm")).name
+    >>> open_system(SystemChoice("https://localhost:8080/v1#minilm")).name
     'minilm at localhost:8080'
     """
     if choice.command or choice.vectors or choice.endpoint or _is_address(choice.model):
         _refuse_settings(choice.settings)
     if choice.command:
-        return CommandSubject(choice.command, lines=choice.lines)
+        return CommandEmbedder(choice.command, lines=choice.lines)
     if choice.vectors and choice.texts:
-        return StoredSubject(Path(choice.vectors), Path(choice.texts))
+        return StoredEmbedder(Path(choice.vectors), Path(choice.texts))
     if choice.endpoint or _is_address(choice.model):
         address, _, model = (choice.endpoint or choice.model or "").partition("#")
         named = choice.endpoint_model or model
-        return EndpointSubject(Endpoint(address, named, choice.key_variable, timeout_s=choice.timeout_s))
+        return EndpointEmbedder(Endpoint(address, named, choice.key_variable, timeout_s=choice.timeout_s))
     settings = dict(choice.settings)
     prompt, prompt_name = settings.pop("prompt", None), settings.pop("prompt_name", None)
-    return ModelSubject(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name)
+    if settings.get("precision") == "bfloat16" and not _computes_bfloat16():
+        logger.warning("This machine computes bfloat16 in float32, so float32 is evaluated.")
+        settings["precision"] = "float32"
+    return ModelEmbedder(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name)
+
+
+def _computes_bfloat16() -> bool:
+    from twinvec.engine.runtimes import has_bfloat16  # brings onnxruntime, which other systems do not need
+
+    try:
+        return has_bfloat16()
+    except MissingExtraError:
+        return True  # loading will say what is missing
 
 
 def _is_address(model: str | None) -> bool:
@@ -78,8 +93,10 @@ def _is_address(model: str | None) -> bool:
 
 def _refuse_settings(settings: Mapping[str, Any]) -> None:
     """Settings of our engine mean nothing to another one; forgotten in silence, they would falsify the report."""
-    given = [name for name, value in settings.items() if value not in (None, USUAL.get(name), False)]
-    named = [f"--{name.replace('_', '-')}" for name in given if name not in NOT_DECIDING]
+    chosen = deciding_settings(settings)
+    prompts = [name for name in ("prompt", "prompt_name") if settings.get(name) is not None]
+    given = [name for name, default in DECIDING.items() if chosen[name] != default]
+    named = [f"--{name.replace('_', '-')}" for name in (*given, *prompts)]
     if named:
         raise InputError(
             f"{', '.join(named)} can be set for models that Twinvec runs, not for a server, a program or a file.",

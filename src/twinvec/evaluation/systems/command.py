@@ -1,4 +1,4 @@
-"""A command as a subject: texts go to its standard input, one a line, and vectors come from its standard output.
+"""A command that embeds: texts go to its standard input, one a line, and vectors come from its standard output.
 
 Each line in is a JSON string, or with ``lines="plain"`` the text itself (line breaks in it become spaces); each line
 out is a JSON array of numbers. The command is run without a shell, once per call, and must end when its input ends.
@@ -18,20 +18,23 @@ from typing import Literal
 
 import numpy as np
 
+from twinvec.choices import Role
 from twinvec.errors import InputError
-from twinvec.evaluation.systems.system import checked_vectors, number_row
 from twinvec.files import digest_files
 from twinvec.types import Array, Vectors
+from twinvec.vectors import checked_vectors, number_row
 
-__all__ = ["CommandSubject", "LineFormat"]
+__all__ = ["CommandEmbedder", "LineFormat"]
 
 LineFormat = Literal["json", "plain"]
 
 PROBE = "The quick brown fox jumps over the lazy dog."
 
 
-class CommandSubject:
+class CommandEmbedder:
     """A program that reads texts and writes vectors."""
+
+    similarity = "cosine"
 
     def __init__(self, command: str, *, lines: LineFormat = "json", timeout_s: float | None = None) -> None:
         try:
@@ -42,6 +45,7 @@ class CommandSubject:
             raise InputError("The command is empty.", hint="Give a program that reads texts and writes vectors.")
         self.name = command
         self.width: int | None = None
+        self.settings = {"command": command, "lines": lines}
         self._lines = lines
         self._timeout_s = timeout_s
 
@@ -55,7 +59,7 @@ class CommandSubject:
         told = json.dumps([self._arguments, self._lines, digest_files(files)]).encode()
         return "command-" + hashlib.sha256(told + self.embed([PROBE]).tobytes()).hexdigest()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
         """Vectors of the texts, ``(len(texts), width)``: one run of the command."""
         if not texts:
             return np.zeros((0, self.width or 0), dtype=np.float32)
@@ -66,7 +70,7 @@ class CommandSubject:
         if len(widths) > 1:
             raise InputError(f"The command {self.name!r} gave vectors of different widths: {sorted(widths)}.")
         found = np.array(rows, dtype=np.float64).reshape(len(rows), max(widths, default=0))
-        vectors = checked_vectors(found, len(texts), width=self.width, source=f"The command {self.name!r}")
+        vectors = checked_vectors(found, len(texts), width=self.width, source=f"the command {self.name!r}")
         self.width = int(vectors.shape[1])
         return vectors
 

@@ -13,15 +13,16 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from twinvec.choices import Role
 from twinvec.data.http_client import KEY_VARIABLE, Retries, check_address, post
 from twinvec.errors import InputError
-from twinvec.evaluation.systems.system import checked_vectors, number_row
 from twinvec.json_checks import parse_json
 from twinvec.types import Array, Vectors
+from twinvec.vectors import checked_vectors, number_row
 
 __all__ = [
     "Endpoint",
-    "EndpointSubject",
+    "EndpointEmbedder",
     "answered_vectors",
 ]
 
@@ -103,8 +104,10 @@ class Endpoint:
         return base if base.endswith("/embeddings") else f"{base}/embeddings"
 
 
-class EndpointSubject:
+class EndpointEmbedder:
     """A model behind an HTTP server."""
+
+    similarity = "cosine"
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -132,7 +135,7 @@ class EndpointSubject:
         """How the server is asked, for reports."""
         return asdict(self.endpoint)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
         """Vectors of the texts, ``(len(texts), width)``."""
         step = self.endpoint.texts_per_request
         parts = [self._ask(list(texts[start : start + step])) for start in range(0, len(texts), step)]

@@ -10,23 +10,27 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from twinvec.choices import Role
 from twinvec.data.read import read_texts
 from twinvec.errors import InputError
-from twinvec.evaluation.systems.system import checked_vectors
 from twinvec.files import digest_files
 from twinvec.types import Vectors
+from twinvec.vectors import checked_vectors
 
-__all__ = ["StoredSubject"]
+__all__ = ["StoredEmbedder"]
 
 
-class StoredSubject:
+class StoredEmbedder:
     """A .npy file ``(n, width)`` and a file of ``n`` texts. Any text that is asked for must be among them."""
+
+    similarity = "cosine"
 
     def __init__(self, vectors: Path, texts: Path) -> None:
         for file in (vectors, texts):
             if not os.path.isfile(file):
                 raise InputError(f"There is no file {file!s:.200}.", hint="Check the path.")
         self._files = vectors, texts
+        self.settings = {"vectors": vectors.name, "texts": texts.name}
         rows = list(read_texts(str(texts)))
         try:
             loaded = np.load(vectors, allow_pickle=False)
@@ -57,7 +61,7 @@ class StoredSubject:
         """Size of a vector."""
         return int(self._vectors.shape[1])
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
         """Vectors of the texts, ``(len(texts), width)``."""
         missing = [text for text in texts if text not in self._rows]
         if missing:

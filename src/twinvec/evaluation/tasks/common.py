@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.types import Array, Ids, Vectors
+from twinvec.vector_store import VectorStore, embed_missing
 
 __all__ = [
     "Embed",
@@ -85,22 +87,9 @@ def embed_once(embed: Embed, *columns: Sequence[str]) -> list[Vectors]:
     >>> [vectors.ravel().tolist() for vectors in embed_once(lengths, ["a", "bb"], ["bb", "a"])], asked
     ([[1.0, 2.0], [2.0, 1.0]], ['a', 'bb'])
     """
-    place: dict[str, int] = {}
-    for column in columns:
-        for text in column:
-            place.setdefault(text, len(place))
-    vectors = np.asarray(embed(list(place)), dtype=np.float32)
-    if vectors.ndim != 2 or len(vectors) != len(place):
-        raise InputError(
-            f"The encoder gave an array of shape {vectors.shape} for {len(place)} texts.",
-            hint="It must give one row of numbers per text.",
-        )
-    wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(wrong):
-        raise InputError(
-            f"The vector of {list(place)[wrong[0]]!r:.80} holds NaN or infinity.", hint="Check the model's weights."
-        )
-    return [vectors[[place[text] for text in column]] for column in columns]
+    store = VectorStore(None)
+    embed_missing(store, chain.from_iterable(columns), embed, source="the encoder")
+    return [store.of(column) for column in columns]
 
 
 def pair_features(left: Vectors, right: Vectors) -> Vectors:

@@ -6,9 +6,6 @@ machine and say how to read it out, but it cannot have anything fetched, or a pi
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,18 +14,26 @@ from typing import Any, get_args
 
 import numpy as np
 
-from twinvec.choices import SHIPPED, LongPolicy, Precision
-from twinvec.encoder import Encoder
+from twinvec.choices import LongPolicy, Precision
+from twinvec.embedder import (
+    Embedder,
+    ModelEmbedder,
+    ModelLike,
+    arguments_of,
+    as_embedder,
+    readout_words,
+    stable_name,
+    width_of,
+)
 from twinvec.errors import CollectionError, InputError, ModelNotFoundError, TwinvecError, shown
-from twinvec.loading import load
-from twinvec.model.folder import POOLING_MODES, WK, ModelFolder, Pooling, read_model_folder, with_readout
-from twinvec.model.hub import find_model, shipped_folder
-from twinvec.model.identity import model_digest
-from twinvec.search.measures import checked_rows
-from twinvec.types import Array, Vectors
+from twinvec.model.folder import POOLING_MODES, read_model_folder, with_readout
+from twinvec.model.hub import find_model
+from twinvec.model.identity import space_digest
+from twinvec.types import Vectors
+from twinvec.vectors import checked_vectors
 from twinvec.wk import WKSettings
 
-__all__ = ["Embedder", "ModelRecord", "another_model", "as_embedder", "load_embedder", "load_remembered"]
+__all__ = ["CollectionModel", "ModelRecord", "another_model", "as_model", "remembered_model"]
 
 METRICS = {"cosine": "cosine", "dot": "dot", "euclidean": "l2"}  # ours to Lance's
 WIDEST = 2**31 - 1
@@ -106,77 +111,62 @@ def _is_readout(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedder:
-    """A model ready to embed texts that answer and texts that ask: both take ``n`` texts and give ``(n, width)``."""
+class CollectionModel:
+    """What embeds the texts of a collection, and what the collection remembers of it."""
 
     record: ModelRecord
-    documents: Callable[[list[str]], Array] = field(repr=False)
-    queries: Callable[[list[str]], Array] = field(repr=False)
+    embedder: Embedder = field(repr=False)
 
-    def embed_documents(self, texts: list[str]) -> Vectors:
+    def documents(self, texts: list[str]) -> Vectors:
         """Vectors to store, ``(n, width)``."""
-        if not texts:
-            return np.empty((0, self.record.width), dtype=np.float32)
-        return self._checked(self.documents(texts), len(texts))
+        found = self.embedder.embed(texts, role="document")
+        return checked_vectors(found, len(texts), width=self.record.width, source=self.record.name)
 
-    def embed_query(self, text: str) -> Vectors:
+    def query(self, text: str) -> Vectors:
         """The vector to search by, ``(width,)``."""
-        return np.asarray(self._checked(self.queries([text]), 1)[0])
-
-    def _checked(self, found: Array, n: int) -> Vectors:
-        width = self.record.width
-        what = f"the vectors of {self.record.name}"
-        try:
-            with np.errstate(over="ignore"):
-                rows = checked_rows(found, what).astype(np.float32, copy=False)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, TwinvecError):
-                raise
-            raise InputError(f"Numpy cannot read {what}: {error}.", hint="Return an array (n, width).") from error
-        checked_rows(rows, what)  # once more: what is too large for float32 is infinite there
-        if rows.shape != (n, width):
-            raise InputError(
-                f"The model {self.record.name!r} gave vectors of shape {rows.shape} for {n} texts.",
-                hint=f"This collection holds vectors of width {width}.",
-            )
-        return rows
+        found = self.embedder.embed([text], role="query")
+        vectors = checked_vectors(found, 1, width=self.record.width, source=self.record.name)
+        return np.asarray(vectors[0])
 
 
-def as_embedder(model: str | os.PathLike[str] | Encoder | Embedder) -> Embedder:
-    """Load a model by its name or folder, or take one that is loaded."""
-    if isinstance(model, Embedder):
-        return model
-    if isinstance(model, Encoder):
-        return embedder_of(model)
-    if not isinstance(model, (str, os.PathLike)) or isinstance(os.fspath(model), bytes):
-        raise InputError(
-            f"The model is {shown(model)}, of type {type(model).__name__}.",
-            hint="Give the name of a model, its folder, or an encoder that twinvec.load returned.",
+def as_model(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = None) -> CollectionModel:
+    """A model that the caller names or has made; ``arguments`` of :func:`twinvec.load` are the caller's, too."""
+    embedder = as_embedder(model, arguments)
+    if isinstance(embedder, ModelEmbedder):
+        is_folder = Path(embedder.model).expanduser().is_dir()
+        return CollectionModel(
+            _record(embedder, stable_name(embedder.folder) if is_folder else embedder.model), embedder
         )
-    return load_embedder(model, {})
+    return CollectionModel(
+        ModelRecord(embedder.name, embedder.identity, width_of(embedder), embedder.similarity), embedder
+    )
 
 
-def load_embedder(model: str | os.PathLike[str], settings: Mapping[str, Any]) -> Embedder:
-    """Load a model that the caller names, with the caller's arguments of :func:`twinvec.load`."""
-    is_folder = Path(model).expanduser().is_dir()
-    return embedder_of(load(model, **_arguments(settings)), name=None if is_folder else str(model))
+def _record(embedder: ModelEmbedder, name: str) -> ModelRecord:
+    encoder = embedder.encoder
+    arguments = arguments_of(encoder)
+    settings = {key: value for key, value in arguments.items() if key in SETTINGS}
+    if isinstance(settings.get("readout"), WKSettings):
+        settings["readout"] = asdict(settings["readout"])
+    return ModelRecord(name, embedder.space, encoder.width, embedder.similarity, settings)
 
 
-def load_remembered(record: ModelRecord, place: str, given: Mapping[str, Any] | None = None) -> Embedder:
+def remembered_model(record: ModelRecord, place: str, given: Mapping[str, Any] | None = None) -> CollectionModel:
     """Load the model that the collection at ``place`` names, if it is on this machine and of the content it says.
 
     The content is compared before any weights are read. ``given`` are arguments of :func:`twinvec.load` that the caller
     says, and go before those remembered.
     """
     folder = _folder_here(record, place)
-    files = model_digest(folder)
+    embedder = ModelEmbedder(folder, {**record.settings, **(given or {})})
+    embedder.model = record.name
     own = read_model_folder(folder)
     if "readout" in record.settings:
-        own = with_readout(own, _arguments(record.settings)["readout"])
-    if _digest(files, own, record.width) != record.digest or own.similarity != record.similarity:
+        own = with_readout(own, ModelEmbedder(folder, record.settings).arguments["readout"])
+    space = space_digest(embedder.content, readout_words(own), record.width)
+    if space != record.digest or own.similarity != record.similarity:
         raise another_model(place, record, record.name)
-    chosen = {**record.settings, **(given or {})}
-    return embedder_of(load(folder, **_arguments(chosen)), name=record.name, files=files)
+    return CollectionModel(_record(embedder, record.name), embedder)
 
 
 def _folder_here(record: ModelRecord, place: str) -> Path:
@@ -196,14 +186,6 @@ def _folder_here(record: ModelRecord, place: str) -> Path:
     )
 
 
-def _arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of :func:`twinvec.load`; settings of SBERT-WK may be a dict."""
-    chosen = dict(settings)
-    if isinstance(chosen.get("readout"), dict):
-        chosen["readout"] = WKSettings(**chosen["readout"])
-    return chosen
-
-
 def another_model(place: str, own: ModelRecord, given: str) -> CollectionError:
     """What to raise where a collection meets a model that is not its own."""
     problem = f"{place} was made with the model {own.name!r}, not with {given!r}."
@@ -214,53 +196,3 @@ def another_model(place: str, own: ModelRecord, given: str) -> CollectionError:
         hint=f"Use that one, or embed all texts again: Collection.open(path).reindex(model={given!r}), or "
         f"twinvec index with --re-embed -m {quote(given)}.",
     )
-
-
-def embedder_of(encoder: Encoder, name: str | None = None, *, files: str | None = None) -> Embedder:
-    """An encoder as an embedder, called by ``name``, or by its folder. ``files`` is their digest, if it is known."""
-    folder = encoder.folder
-    record = ModelRecord(
-        name=name or _name(folder.path),
-        digest=_digest(files or model_digest(folder.path), folder, encoder.width),
-        width=encoder.width,
-        similarity=folder.similarity,
-        settings=_settings(encoder),
-    )
-    return Embedder(record, encoder.encode_document, encoder.encode_query)
-
-
-def _name(path: Path) -> str:
-    """How to load a folder again: by name if it is of the package, which may move with its next version."""
-    if path.name in SHIPPED and shipped_folder(path.name) == path:
-        return path.name
-    return str(path.absolute())
-
-
-def _digest(files: str, folder: ModelFolder, width: int) -> str:
-    """Of the model's files, readout and width. Precision and versions are left out: they move vectors little."""
-    parts = {"files": files, "readout": _readout(folder), "width": width}
-    folder.check_unchanged()  # the digest must be of what was loaded
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _settings(encoder: Encoder) -> dict[str, Any]:
-    """The arguments of ``load`` that decide vectors, as far as they are not the usual ones."""
-    folder = encoder.folder
-    chosen: dict[str, Any] = {"precision": encoder.settings.precision, "long": encoder.settings.long}
-    own = read_model_folder(folder.path)
-    if encoder.truncate_dim != own.truncate_dim:
-        chosen["truncate_dim"] = encoder.truncate_dim
-    if _readout(folder) != _readout(own):
-        chosen["readout"] = _readout(folder)
-    return chosen
-
-
-def _readout(folder: ModelFolder) -> str | dict[str, Any]:
-    """The readout in words that JSON has: names of poolings, or the settings of SBERT-WK."""
-    if folder.is_static:
-        return "static"
-    match folder.readout:
-        case Pooling(modes=modes):
-            return "+".join(modes)
-        case WK(settings=settings):
-            return asdict(settings)
