@@ -11,8 +11,8 @@ from twinvec.cli import main
 from twinvec.data.examples import read_examples
 from twinvec.data.read import read_texts
 from twinvec.data.roles import DataSource
-from twinvec.errors import InputError, ModelNotFoundError, TwinvecError
 from twinvec.embedder import ModelEmbedder
+from twinvec.errors import InputError, ModelNotFoundError, TwinvecError
 from twinvec.evaluation.systems import StoredEmbedder
 
 LONG = "x" * 300

@@ -130,9 +130,7 @@ def embed_folder(
             output,
             chosen,
             settings=told,
-            workers=None
-            if bulk.ray is None
-            else RayWorkers(chosen, bulk.ray, output=output_type, threads=model.threads),
+            workers=workers,
             watch=screen.show,
         )
     _say_report(report, output, time.perf_counter() - started)
