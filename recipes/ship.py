@@ -21,11 +21,11 @@ NEEDED = ("config.json", "config_sentence_transformers.json", "model.safetensors
 ALSO = ("sentence_bert_config.json", "tokenizer_config.json", "special_tokens_map.json", "1_Pooling")
 MADE_OF = """{begun}
 
-## Texts and licences
+## Training texts and licenses
 
-The weights are derived from all-MiniLM-L6-v2, which with all-mpnet-base-v2 taught them (both Apache-2.0), and are
-licensed alike. They were taught on {texts:,} texts, without labels; those that any evaluation file holds were removed
-before ({removed:,}).
+The weights are derived from all-MiniLM-L6-v2. That model and all-mpnet-base-v2 were the teachers. Both are licensed
+under Apache-2.0, and so are these weights. They were trained on {texts:,} texts without labels, after {removed:,} texts
+that occur in an evaluation file were removed.
 
 {lines}
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -25,6 +26,14 @@ def test_tables_are_those_of_the_newest_results():
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_the_readme_opens_with_the_newest_time_of_the_demo():
+    opening = (ROOT / "README.md").read_text().split("<!-- end -->")[0]
+    result = json.loads(sorted((ROOT / "benchmarks/results").glob("*-demo.json"))[-1].read_text())
+    seconds = next(row["seconds"] for row in result["rows"] if row["name"] == "twinvec demo")
+    assert opening.startswith("# Twinvec\n\n<!-- results: headline -->\n")
+    assert f"about {seconds:.0f} seconds on {result['machine']['cores']} CPU cores" in opening
 
 
 def test_the_readme_names_only_commands_that_exist():
