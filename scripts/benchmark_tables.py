@@ -155,9 +155,10 @@ def demo(result: dict[str, Any]) -> str:
         [row["name"], f"{row['seconds']:.1f}", f"{row['ratio']:.2f}", f"{100 * row['shown']:.0f} %"]
         for row in result["rows"]
     ]
-    same = f"{100 * result['rows'][0]['shown_by_same_model']:.0f} % of these sentences with {result['model']}"
+    same = f"{100 * result['rows'][0]['shown_by_same_model']:.0f} % of the same sentences."
     header = ["whole process", "seconds", "ratio", "shared with the first row"]
-    return f"{table(header, rows)}\n\nThe models find different pairs; our demo shows {same}. {where(result)}"
+    words = f"The models find different pairs. Run with {result['model']}, our demo shows {same}"
+    return f"{table(header, rows)}\n\n{words} {where(result)}"
 
 
 def search(result: dict[str, Any]) -> str:
