@@ -20,9 +20,9 @@ def train(result: dict[str, Any]) -> str:
     ]
     header = [
         f"{result['model']}, {result['n_pairs']:,} SNLI pairs, batch {result['batch']}",
-        "pairs a second",
+        "pairs per second",
         "ratio",
-        f"loss, mean of every {result['steps_per_loss']} steps",
+        f"loss, mean over every {result['steps_per_loss']} steps",
     ]
     return f"{table(header, rows)}\n\n{where(result)}"
 
@@ -155,9 +155,10 @@ def demo(result: dict[str, Any]) -> str:
         [row["name"], f"{row['seconds']:.1f}", f"{row['ratio']:.2f}", f"{100 * row['shown']:.0f} %"]
         for row in result["rows"]
     ]
-    same = f"{100 * result['rows'][0]['shown_by_same_model']:.0f} % with {result['model']} in our demo"
-    header = ["start to end", "seconds", "ratio", "of the rival's sentences shown"]
-    return f"{table(header, rows)}\n\nAnother model finds other pairs; {same}. {where(result)}"
+    same = f"{100 * result['rows'][0]['shown_by_same_model']:.0f} % of the same sentences."
+    header = ["whole process", "seconds", "ratio", "shared with the first row"]
+    words = f"The models find different pairs. Run with {result['model']}, our demo shows {same}"
+    return f"{table(header, rows)}\n\n{words} {where(result)}"
 
 
 def headline(result: dict[str, Any]) -> str:
@@ -209,17 +210,19 @@ def index(result: dict[str, Any]) -> str:
         ]
         for row in result["rows"]
     ]
-    times = ["one query, ms (p50)", "p95", "asked the first time (p50)", "many at once, ms"]
+    times = ["single query, ms (p50)", "p95", "its first run (p50)", "per query in a batch, ms"]
     header = ["threads", "effort", "recall@10", "before re-scoring", *times, "MB"]
-    sizes = f"{built['index_bytes'] / 1e9:.2f} GB beside {vectors['stored_bytes'] / 1e9:.2f} GB of {vectors['stored']}"
+    sizes = f"{built['index_bytes'] / 1e9:.2f} GB, plus {vectors['stored_bytes'] / 1e9:.2f} GB of {vectors['stored']}"
     made = result["set"]
     kind = built["words"].split(";")[0]
     opened = result["rows"][0]["tried"][0]
     words = (
-        f"{made['n_vectors']:,} vectors, made of {made['n_real']:,} of real texts by perturbing them: {kind}. Built in "
-        f"{built['seconds']:,.0f} s with at most {built['peak_mb']:,} MB; {sizes} vectors. The effort was raised until "
-        "half of the queries reached the recall that was asked for; the table has the other half. The very first "
-        f"queries, right after opening, took {opened['p50_ms']:.1f} ms (effort {opened['effort']}, one thread)."
+        f"{made['n_vectors']:,} vectors, made by perturbing the vectors of {made['n_real']:,} real texts. "
+        f"Index: {kind}. Building it took {built['seconds']:,.0f} s and at most {built['peak_mb']:,} MB. "
+        f"It takes {sizes} vectors. "
+        "Half of the queries served to raise the effort until the index reached the requested recall; the table shows "
+        "the other half. The first queries after opening the index took a median of "
+        f"{opened['p50_ms']:.1f} ms (effort {opened['effort']}, one thread)."
     )
     return f"{words}\n\n{table(header, rows)}\n\n{where(result)}"
 
@@ -228,9 +231,9 @@ def kill_bulk(result: dict[str, Any]) -> str:
     """What was left of bulk jobs that were killed."""
     at = result["shards_at_kills"]
     return (
-        f"{result['kills']} kills of {result['jobs']} jobs of {result['n_rows']:,} rows; {min(at)} to {max(at)} of "
-        f"{result['shards']} shards were on the disk at a kill. Files with other bytes than those of a job that nobody "
-        f"killed: {0 if result['same_bytes'] else 'some'}. Half results that a reader saw: "
+        f"{result['kills']} kills of {result['jobs']} jobs with {result['n_rows']:,} rows each; {min(at)} to {max(at)} "
+        f"of {result['shards']} shards were on disk at a kill. Files that differ from those of an uninterrupted job: "
+        f"{0 if result['same_bytes'] else 'some'}. Partial results that a reader saw: "
         f"{0 if result['readers_saw_whole_results'] else 'some'}.\n\n{where(result)}"
     )
 
@@ -239,9 +242,10 @@ def kill_collection(result: dict[str, Any]) -> str:
     """What was left of collections whose writers were killed."""
     steps = ", ".join(f"{count:,} {step}" for step, count in result["steps_done"].items())
     return (
-        f"{result['kills']} kills, {result['in_flight']} of them within a step, of which {result['in_flight_done']} "
-        f"took effect as a whole. Steps acknowledged: {steps}. Lost or there twice: {result['lost']}. Half-written "
-        f"states in {result['reads']:,} reads: {len(result['faults'])}.\n\n{where(result)}"
+        f"{result['kills']} kills, {result['in_flight']} of them during a step; {result['in_flight_done']} of these "
+        f"steps took effect completely. Acknowledged steps: {steps}. Kills that lost or duplicated a text: "
+        f"{result['lost']}. Partial states seen in {result['reads']:,} reads: {len(result['faults'])}."
+        f"\n\n{where(result)}"
     )
 
 
@@ -249,8 +253,8 @@ def kill_train(result: dict[str, Any]) -> str:
     """What became of training runs that were killed."""
     at = result["steps_at_kills"]
     return (
-        f"{result['kills']} kills of {result['runs']} runs of {result['n_steps']} steps, at steps {min(at)} to "
-        f"{max(at)}, with a checkpoint every {result['checkpoint_every']}. Models with other weights than those of "
-        f"a run that nobody killed: {0 if result['same_weights'] else 'some'}. Logs with a step lost, there twice, or "
-        f"with another loss: {0 if result['same_log'] else 'some'}.\n\n{where(result)}"
+        f"{result['kills']} kills of {result['runs']} runs of {result['n_steps']} steps each, at steps {min(at)} to "
+        f"{max(at)}, with a checkpoint every {result['checkpoint_every']} steps. Models whose weights differ from "
+        f"those of an uninterrupted run: {0 if result['same_weights'] else 'some'}. Logs with a missing step, a "
+        f"repeated step or a different loss: {0 if result['same_log'] else 'some'}.\n\n{where(result)}"
     )

@@ -61,12 +61,12 @@ def rates(result: dict[str, Any]) -> str:
         ]
         for row in result["rows"]
     ]
-    header = [f"{result['n_texts']:,} texts", "encoder alone, a second", "whole job, a second", "share", "bytes a text"]
+    header = [f"{result['n_texts']:,} texts", "encoder alone, texts/s", "whole job, texts/s", "share", "bytes per text"]
     driver = result["driver"]
     also = (
-        f"Without a model, reading, looking up and writing {result['n_driver_texts']:,} texts go at "
-        f"{driver['no_model']:,} texts a second; a second run over unchanged rows at {driver['again']:,}; "
-        f"`read_bulk` at {driver['read']:,}. The most memory held was {result['peak_mb']} MB, all models together."
+        f"Without a model, the job reads, looks up and writes {result['n_driver_texts']:,} texts at "
+        f"{driver['no_model']:,} texts/s. A second run over unchanged rows reaches {driver['again']:,} texts/s, and "
+        f"`read_bulk` {driver['read']:,} texts/s. Peak memory over all models was {result['peak_mb']} MB."
     )
     return f"{table(header, rows)}\n\n{also}\n\n{where(result)}"
 
@@ -84,7 +84,7 @@ def machines(result: dict[str, Any]) -> str:
         for row in result["rows"]
         for amount, n_texts in TEXTS.items()
     ]
-    header = ["embedding", *COLUMNS, "on disk", "machines one driver feeds"]
+    header = ["embedding", *COLUMNS, "on disk", "most machines per driver"]
     return f"{table(header, rows)}\n\n{where(result)}"
 
 
@@ -95,7 +95,7 @@ def scans(result: dict[str, Any]) -> str:
     for amount, n_texts in TEXTS.items():
         rows.append([f"100 queries, {amount} texts", *_times(100 * n_texts, driver["compared"])])
         rows.append([f"all pairs of {amount} texts", *_times(n_texts * (n_texts - 1) / 2, driver["pairs"])])
-    return f"{table(['exactly', *COLUMNS], rows)}\n\n{where(result)}"
+    return f"{table(['exact search', *COLUMNS], rows)}\n\n{where(result)}"
 
 
 def _times(work: float, rate: float) -> list[str]:
