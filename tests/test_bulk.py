@@ -365,8 +365,10 @@ def test_bad_input_is_refused_before_anything_is_written(ram):
 
 def test_vectors_that_are_no_numbers_are_refused(ram):
     model = FakeModel()
-    model.embed_block = lambda texts: FakeModel.embed_block(model, texts)._replace(vectors=np.full((len(texts), 8), np.nan))
-    with pytest.raises(InputError, match="NaN or infinity for the text 'text 0'"):
+    model.embed_block = lambda texts: FakeModel.embed_block(model, texts)._replace(
+        vectors=np.full((len(texts), 8), np.nan)
+    )
+    with pytest.raises(InputError, match="NaN or infinity, the first for the text 'text 0'"):
         embed_bulk(ListSource(TEXTS), ram, model)
 
 
@@ -401,7 +403,7 @@ def test_the_manifest_says_what_the_folder_holds(ram):
     embed_bulk(ListSource([*TEXTS, "long " * 10]), ram, FakeModel(), settings=SMALL)
     manifest = json.loads((ram / "manifest.json").read_text())
     assert manifest["job"]["model_sha256"] == FakeModel().identity
-    assert manifest["job"]["settings"] == {"precision": "float32"}
+    assert manifest["job"]["settings"] == {"precision": "float32", "output": "float32"}
     result = manifest["result"]
     assert (result["rows"], result["texts"], result["width"], result["type"]) == (61, 13, 8, "float32")
     for shard in result["shards"]:
@@ -469,7 +471,7 @@ class Source(ListSource):
 
 class Model(FakeModel):
     width = WIDTH
-    def embed(self, texts): return Block(np.ones((len(texts), WIDTH), dtype=np.float32), 0, 0)
+    def embed_block(self, texts): return Block(np.ones((len(texts), WIDTH), dtype=np.float32), 0, 0)
 
 embed_bulk(ListSource(["warm"]), Path(sys.argv[1]) / "warm", Model())
 before = used_bytes()

@@ -20,7 +20,6 @@ from twinvec.bulk.search import merge_hits
 from twinvec.encoder import Block
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search import Hits, most_similar_pairs, search
-from twinvec.vectors import quantize_vectors
 
 pytest.importorskip("pyarrow")
 
@@ -34,9 +33,9 @@ class TableModel(FakeModel):
 
     def __init__(self, table=VECTORS, **settings):
         super().__init__(settings=settings)
-        self._table = table
+        self._table, self.width = table, table.shape[1]
 
-    def embed(self, texts):
+    def embed_block(self, texts):
         return Block(self._table[[int(text) for text in texts]], 0, 0)
 
 
@@ -98,8 +97,8 @@ def test_int8_vectors_are_searched_and_binary_ones_refused():
     with in_memory() as folder:
         for output in ("int8", "binary"):
             unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
-            model = TableModel(quantize_vectors(unit, output), output=output)
-            embed_bulk(ListSource([str(i) for i in range(N)]), folder / output, model)
+            chosen = BulkSettings(output=output)
+            embed_bulk(ListSource([str(i) for i in range(N)]), folder / output, TableModel(unit), settings=chosen)
         assert search_shards(folder / "int8", VECTORS[:5], k=1).ids[:, 0].tolist() == [0, 1, 2, 3, 4]
         with pytest.raises(InputError, match="holds binary vectors"):
             pairs_of_shards(folder / "binary")

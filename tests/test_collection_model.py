@@ -77,14 +77,14 @@ class CollectionMachine(RuleBasedStateMachine):
 
     @rule()
     def reopen(self):
-        self.collection = Collection.open(self.folder / "c", model=self.counter.embedder)
+        self.collection = Collection.open(self.folder / "c", model=self.counter)
 
     @rule(again=st.booleans())
     def reindex(self, again):
         if again:
             name = "other" if self.collection.model.name == "hash" else "hash"
             self.counter = CountingEmbedder(name)
-            self.collection.reindex(self.counter.embedder)
+            self.collection.reindex(self.counter)
         else:
             self.collection.reindex()
 

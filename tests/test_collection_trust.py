@@ -11,8 +11,8 @@ from click.testing import CliRunner
 import twinvec
 from fuzzed_collection import header_of, with_header
 from tiny import write_tiny_model
-from twinvec.cli import main
 from twinvec import embedder
+from twinvec.cli import main
 from twinvec.collection import Collection, ModelRecord
 from twinvec.errors import CollectionError, InputError, ModelNotFoundError, TwinvecError, WeightsError
 

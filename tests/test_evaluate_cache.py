@@ -96,14 +96,14 @@ def test_calls_are_large_but_bounded_so_that_a_kill_costs_little(tmp_path):
 
 def test_another_width_is_refused(tmp_path):
     CachedEmbedder(Lengths(), tmp_path).embed(["a"])
-    with pytest.raises(InputError, match="width 3, but before of width 2"):
+    with pytest.raises(InputError, match="width 3; those before have width 2"):
         CachedEmbedder(Lengths(width=3), tmp_path).embed(["b"])
 
 
 def test_vectors_that_are_no_numbers_are_refused(tmp_path):
     subject = Lengths()
     subject.embed = lambda texts, role: np.full((len(texts), 2), np.nan, dtype=np.float32)
-    with pytest.raises(InputError, match="lengths gave a vector with NaN or infinite numbers, for text 1 of 1"):
+    with pytest.raises(InputError, match="lengths returned NaN or infinity, the first for the text 'a'"):
         CachedEmbedder(subject, tmp_path).embed(["a"])
 
 

@@ -80,7 +80,7 @@ def test_a_model_is_judged_and_the_second_time_nothing_is_embedded(run, tiny_ber
     assert "Wrote a.json, a.html, a.md." in first.stderr
     for name in ("a.json", "a.html", "a.md"):
         assert str(tiny_bert) in (tmp_path / name).read_text()
-    monkeypatch.setattr("twinvec.evaluation.systems.model.load", None)  # nothing may be loaded
+    monkeypatch.setattr("twinvec.embedder.load", None)  # nothing may be loaded
     second = run("evaluate", tiny_bert, "--tasks", "sts12,sts13")
     assert second.exit_code == 0, second.output
     assert second.stdout == first.stdout

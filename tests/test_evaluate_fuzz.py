@@ -78,7 +78,7 @@ ODD_ANSWERS = {
     "nested": (data({"index": 0, "embedding": [[1, 2]]}), "neither a list of numbers nor base64"),
     "null": (data({"index": 0, "embedding": [1, None]}), "neither a list of numbers nor base64"),
     "too large": (data({"index": 0, "embedding": [10**400]}), "neither a list of numbers nor base64"),
-    "beyond float32": (data({"index": 0, "embedding": [1e39]}), "NaN or infinite"),
+    "beyond float32": (data({"index": 0, "embedding": [1e39]}), "NaN or infinity"),
     "half a number": (data({"index": 0, "embedding": "AAAA"}), "neither a list of numbers nor base64"),
     "empty": (data({"index": 0, "embedding": []}), "neither a list of numbers nor base64"),
     "deep": ("[" * DEEP, "too many levels"),
@@ -128,11 +128,11 @@ def test_a_changed_output_of_a_program_gives_right_vectors_or_an_error_of_ours(t
     ("output", "message"),
     [
         ("[" * DEEP, "is not a JSON array of numbers"),
-        ("[1e400]", "NaN or infinite"),
+        ("[1e400]", "NaN or infinity"),
         ("[1" + "0" * 400 + "]", "is not a JSON array of numbers"),
         ('["1"]', "is not a JSON array of numbers"),
         ("[true]", "is not a JSON array of numbers"),
-        ("", "gave 0 vectors for 1 texts"),
+        ("", "returned 0 vectors for 1 texts"),
     ],
 )
 def test_rubbish_of_a_program_is_refused_in_words(tmp_path, output, message):

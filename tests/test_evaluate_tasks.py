@@ -112,9 +112,9 @@ def test_unknown_choices_and_broken_vectors_are_named():
         run_sts(task, hashed, similarity="cosin")
     with pytest.raises(UnknownNameError, match="spearman"):
         run_sts(task, hashed, statistic="kendall")
-    with pytest.raises(InputError, match="shape \\(3, 2\\) for 4 texts"):
+    with pytest.raises(InputError, match="returned 3 vectors for 4 texts"):
         run_sts(task, lambda texts: np.zeros((3, 2)))
-    with pytest.raises(InputError, match="vector of 'c' holds NaN"):
+    with pytest.raises(InputError, match="NaN or infinity, the first for the text 'c'"):
         run_sts(task, table_embed({"a": [1], "b": [1], "c": [np.nan], "d": [1]}))
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tiny import write_tiny_model
 from training import make_recipe
 from twinvec.collection.model import as_model
-from twinvec.errors import ModelFolderError
 from twinvec.embedder import ModelEmbedder
+from twinvec.errors import ModelFolderError
 from twinvec.model.identity import model_digest, model_files
 
 names = st.sampled_from(["training", "model", "1_Pooling", "0_Transformer", "a b", "ü", "checkpoint-7", "log", "docs"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import twinvec
 from tiny import WORDS, write_tiny_model
+from twinvec import embedder
 
 for needed in ("torch", "transformers", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
@@ -24,13 +27,13 @@ def embedded(monkeypatch, tmp_path):
     """The texts that teachers embed, in order; the cache is the test's own, and a block is small."""
     texts: list[str] = []
     monkeypatch.setenv("TWINVEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(teaching, "TEXTS_PER_CALL", BLOCK)
+    monkeypatch.setattr(teaching, "CachedEmbedder", partial(embedder.CachedEmbedder, at_once=BLOCK))
 
     def load(name, **settings):
         encoder = twinvec.load(name, **settings)
         return Recorded(encoder, texts)
 
-    monkeypatch.setattr(teaching, "load", load)
+    monkeypatch.setattr(embedder, "load", load)
     return texts
 
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 import twinvec
 from tiny import WIDTH, WORDS, write_json, write_plain_model, write_tiny_model
 from twinvec.cli import main
+from twinvec.embedder import ModelEmbedder
 from twinvec.engine.inspect import inspect_model
 from twinvec.errors import InputError, ModelFolderError, UnknownNameError
-from twinvec.embedder import ModelEmbedder
 from twinvec.model.folder import WK, Normalize, read_model_folder
 from twinvec.wk import WKSettings, sentence_vectors
 

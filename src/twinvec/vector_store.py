@@ -175,7 +175,7 @@ def embed_missing(
     with Progress(len(new), label or "", shown=None if label else False) as bar:
         for start in range(0, len(new), step):
             part = new[start : start + step]
-            vectors = checked_vectors(embed(part), len(part), width=store.width, source=source)
+            vectors = checked_vectors(embed(part), part, width=store.width, source=source)
             store.add(keys[start : start + step], vectors)
             bar.advance(len(part))
     return len(new)

@@ -6,7 +6,7 @@ Scores are similarities: higher means nearer, so distances are negated here, at 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import get_args
 
 import numpy as np
@@ -64,26 +64,26 @@ def check_finite(rows: Array, name: str, *, start: int = 0) -> None:
         raise InputError(f"Row {start + row} of {name} holds NaN or infinity.", hint="Remove it, or encode it again.")
 
 
-def checked_vectors(found: ArrayLike, n_texts: int, *, width: int | None, source: str) -> Vectors:
-    """Vectors that ``source`` made for ``n_texts`` texts as float32 ``(n_texts, width)``, or an error naming it.
+def checked_vectors(found: ArrayLike, texts: Sequence[str], *, width: int | None, source: str) -> Vectors:
+    """Vectors that ``source`` made of texts as float32 ``(len(texts), width)``, or an error that names it.
 
-    >>> checked_vectors([[1, 2, 3]], 1, width=None, source="a server").dtype
+    >>> checked_vectors([[1, 2, 3]], ["a cat"], width=None, source="a server").dtype
     dtype('float32')
     """
     try:
         array = np.asarray(found)
     except (TypeError, ValueError) as error:
-        raise InputError(f"Numpy cannot read the vectors of {source}: {error}.") from error
+        raise InputError(f"{source} returned what numpy cannot read: {error}.") from error
     if array.ndim != 2 or array.dtype.kind not in "fiu":
         raise InputError(
-            f"The vectors of {source} are not a table of numbers, but {array.dtype} of shape {array.shape}.",
+            f"{source} returned {array.dtype} of shape {array.shape}, not a table of numbers.",
             hint="Return an array of shape (texts, width).",
         )
-    if len(array) != n_texts:
-        raise InputError(f"{source} gave {len(array)} vectors for {n_texts} texts.", hint="It must give one for each.")
+    if len(array) != len(texts):
+        raise InputError(f"{source} returned {len(array)} vectors for {len(texts)} texts.", hint="Return one for each.")
     if width is not None and array.shape[1] != width:
         raise InputError(
-            f"The vectors of {source} have width {array.shape[1]}; those before have width {width}.",
+            f"{source} returned vectors of width {array.shape[1]}; those before have width {width}.",
             hint="All vectors of a model must be equally wide.",
         )
     with np.errstate(over="ignore", invalid="ignore"):  # too large for float32 becomes infinite, and is refused below
@@ -91,7 +91,7 @@ def checked_vectors(found: ArrayLike, n_texts: int, *, width: int | None, source
     row = _first_not_finite(vectors)
     if row is not None:
         raise InputError(
-            f"The vectors of {source} hold NaN or infinity, the first for text {row + 1} of {n_texts}.",
+            f"{source} returned NaN or infinity, the first for the text {texts[row]!r:.80}.",
             hint="Check the model's weights.",
         )
     return vectors

@@ -61,7 +61,7 @@ class ShardFile:
 def embedded_shard(shard: NewShard, embedder: Embedder, output: OutputType, format: ShardFormat) -> ShardFile:
     """Embed the texts of a shard, and make its file."""
     block = embed_block(embedder, shard.texts)
-    checked = checked_vectors(block.vectors, len(shard.texts), width=embedder.width, source=embedder.name)
+    checked = checked_vectors(block.vectors, shard.texts, width=embedder.width, source=embedder.name)
     vectors = quantize_vectors(checked, output)
     table = _table(shard, vectors, metadata={"n_cut": str(block.n_cut), "longest": str(block.longest)})
     return ShardFile(shard.start, len(shard.texts), block.n_cut, block.longest, WRITERS[format](table))

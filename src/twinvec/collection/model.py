@@ -122,12 +122,12 @@ class CollectionModel:
     def documents(self, texts: list[str]) -> Vectors:
         """Vectors to store, ``(n, width)``."""
         found = self.embedder.embed(texts, role="document")
-        return checked_vectors(found, len(texts), width=self.record.width, source=self.record.name)
+        return checked_vectors(found, texts, width=self.record.width, source=self.record.name)
 
     def query(self, text: str) -> Vectors:
         """The vector to search by, ``(width,)``."""
         found = self.embedder.embed([text], role="query")
-        vectors = checked_vectors(found, 1, width=self.record.width, source=self.record.name)
+        vectors = checked_vectors(found, [text], width=self.record.width, source=self.record.name)
         return np.asarray(vectors[0])
 
 

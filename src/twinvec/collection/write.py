@@ -136,7 +136,7 @@ class VectorPool:
         stored = _stored_vectors(table, [key.hex() for key in wanted])
         if stored:
             self._store.add([bytes.fromhex(key) for key in stored], np.stack(list(stored.values())))
-        self.n_embedded += embed_missing(self._store, texts, self._embed, source="the model")
+        self.n_embedded += embed_missing(self._store, texts, self._embed, source="The model")
 
     def vectors(self, keys: Sequence[str]) -> Vectors:
         """Vectors of texts by their hashes, ``(len(keys), width)``."""

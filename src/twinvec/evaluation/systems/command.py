@@ -70,7 +70,7 @@ class CommandEmbedder:
         if len(widths) > 1:
             raise InputError(f"The command {self.name!r} gave vectors of different widths: {sorted(widths)}.")
         found = np.array(rows, dtype=np.float64).reshape(len(rows), max(widths, default=0))
-        vectors = checked_vectors(found, len(texts), width=self.width, source=f"the command {self.name!r}")
+        vectors = checked_vectors(found, texts, width=self.width, source=f"The command {self.name!r}")
         self.width = int(vectors.shape[1])
         return vectors
 

@@ -153,6 +153,6 @@ class EndpointEmbedder:
             request=request,
         )
         found = answered_vectors(body, len(texts), request=request)
-        vectors = checked_vectors(found, len(texts), width=self.width, source=request)
+        vectors = checked_vectors(found, texts, width=self.width, source=request)
         self.width = int(vectors.shape[1])
         return vectors

@@ -43,7 +43,7 @@ class StoredEmbedder:
                 f"{vectors} has {len(loaded)} rows, but {texts} has {len(rows)} texts.",
                 hint="Row i of the one must be text i of the other.",
             )
-        self._vectors = checked_vectors(loaded, len(rows), width=None, source=str(vectors))
+        self._vectors = checked_vectors(loaded, rows, width=None, source=str(vectors))
         self._rows = {text: row for row, text in reversed(list(enumerate(rows)))}  # of equal texts, the first counts
 
     @property

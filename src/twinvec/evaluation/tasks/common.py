@@ -88,7 +88,7 @@ def embed_once(embed: Embed, *columns: Sequence[str]) -> list[Vectors]:
     ([[1.0, 2.0], [2.0, 1.0]], ['a', 'bb'])
     """
     store = VectorStore(None)
-    embed_missing(store, chain.from_iterable(columns), embed, source="the encoder")
+    embed_missing(store, chain.from_iterable(columns), embed, source="The encoder")
     return [store.of(column) for column in columns]
 
 

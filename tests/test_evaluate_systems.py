@@ -10,6 +10,7 @@ import pytest
 
 from servers import reply, serving
 from twinvec.data import http_client as posting
+from twinvec.embedder import ModelEmbedder
 from twinvec.errors import InputError, ModelNotFoundError
 from twinvec.evaluation.systems import (
     CommandEmbedder,
@@ -130,7 +131,7 @@ BAD_ANSWERS = {
         "different widths: 1, 2",
     ),
     "no numbers": ([answer({"data": [{"index": i, "embedding": "%%"} for i in (0, 1)]})], "vector 0 is neither"),
-    "NaN": ([answer({"data": [{"index": i, "embedding": [float("nan")]} for i in (0, 1)]})], "NaN or infinite"),
+    "NaN": ([answer({"data": [{"index": i, "embedding": [float("nan")]} for i in (0, 1)]})], "NaN or infinity"),
 }
 
 
@@ -150,7 +151,9 @@ def test_another_width_names_the_request():
     with serving(Server(faults=[wider])) as address:
         subject = endpoint(address)
         subject.embed(["a"])
-        with pytest.raises(InputError, match=r"Request 2 \(1 texts\).*gave vectors of width 3, but before of width 4"):
+        with pytest.raises(
+            InputError, match=r"Request 2 \(1 texts\).*vectors of width 3; those before have width 4"
+        ):
             subject.embed(["b"])
 
 
@@ -217,7 +220,7 @@ def test_several_arrays_in_one_file_are_refused(tmp_path):
 BAD_COMMANDS = {
     "import sys; sys.exit('no model there')": r"ended with exit code 1. It said: no model there",
     "print('loading')": "Line 1 of the output .* is not a JSON array of numbers: 'loading'",
-    "print([1, 2])": "gave 1 vectors for 2 texts",
+    "print([1, 2])": "returned 1 vectors for 2 texts",
     "print([1, 2]); print([1])": r"different widths: \[1, 2\]",
     "import time; time.sleep(5)": "did not end within 0.3 s",
 }
