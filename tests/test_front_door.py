@@ -154,6 +154,18 @@ def test_searching_texts_gives_rows_texts_and_scores_best_first(encoder):
     assert twinvec.search_texts("rain", iter(TEXTS), 1, model=CountedWords())[0].row == 3
 
 
+@pytest.mark.parametrize("found", [[[1.0, 2.0]], [[1.0, float("nan")]] * 5, ["no numbers"] * 5])
+def test_vectors_that_an_embedder_should_not_give_are_refused_with_its_name(monkeypatch, tmp_path, source, found):
+    monkeypatch.setattr(CountedWords, "embed", lambda *_, **__: found)
+    for work in (
+        lambda: twinvec.find_pairs(TEXTS, model=CountedWords()),
+        lambda: twinvec.search_texts("rain", TEXTS, model=CountedWords()),
+        lambda: twinvec.embed_file(source, tmp_path / "v.npy", CountedWords()),
+    ):
+        with pytest.raises(InputError, match=r"^words returned "):
+            work()
+
+
 @pytest.mark.parametrize("function", [twinvec.find_pairs, twinvec.find_duplicates, twinvec.cluster_texts])
 def test_one_text_is_not_a_list_and_unknown_methods_are_named(function):
     with pytest.raises(InputError, match="One text was given where a list is needed"):

@@ -33,6 +33,7 @@ from twinvec.model.identity import (
 )
 from twinvec.types import Vectors
 from twinvec.vector_store import VectorStore, embed_missing
+from twinvec.vectors import checked_vectors
 from twinvec.wk import WKSettings
 
 __all__ = [
@@ -274,11 +275,14 @@ def embed_block(embedder: Embedder, texts: Sequence[str]) -> Block:
     return Block(embedder.embed(texts), 0, 0) if own is None else own(texts)
 
 
-def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Vectors of the texts, ``(len(texts), width)``; a model shows a progress bar if that takes long."""
-    if isinstance(embedder, ModelEmbedder):
+def embed_texts(embedder: Embedder, texts: Sequence[str], *, role: Role = "text") -> Vectors:
+    """Vectors of the texts, ``(len(texts), width)``, checked; a model shows a progress bar if that takes long."""
+    if not isinstance(embedder, ModelEmbedder):
+        found = embedder.embed(texts, role=role)
+        return checked_vectors(found, texts, width=embedder.width, source=embedder.name)
+    if role == "text":
         return embedder.encoder.encode(texts, **embedder.prompts)
-    return embedder.embed(texts)
+    return embedder.embed(texts, role=role)
 
 
 def width_of(embedder: Embedder) -> int:

@@ -18,7 +18,7 @@ from twinvec.choices import DEFAULT_MODEL, OutputType
 from twinvec.data.read import read_texts
 from twinvec.data.table import write_format
 from twinvec.data.write import STDOUT, jsonl_row, write_vectors
-from twinvec.embedder import TEXTS_PER_CALL, Embedder, ModelEmbedder, ModelLike, as_embedder
+from twinvec.embedder import TEXTS_PER_CALL, Embedder, ModelEmbedder, ModelLike, as_embedder, embed_texts
 from twinvec.errors import InputError
 from twinvec.files import check_target
 from twinvec.progress import Progress, standard_output
@@ -138,7 +138,7 @@ def _vectors(texts: Iterator[str], embedder: Embedder, output: OutputType) -> It
         yield from embedder.encoder.encode_iter(texts, **embedder.prompts, output=output)
         return
     while part := list(islice(texts, TEXTS_PER_CALL)):
-        yield from quantize_vectors(embedder.embed(part), output)
+        yield from quantize_vectors(embed_texts(embedder, part), output)
 
 
 def _print_rows(rows: Iterator[tuple[str, Array]]) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from twinvec.choices import DEFAULT_MODEL
 from twinvec.data.sentences import are_near_duplicates, gather_sentences, shared_words
-from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder
+from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder, embed_texts
 from twinvec.search.exact import search
 from twinvec.search.pairs import most_similar_pairs
 
@@ -104,10 +104,10 @@ def run_demo(
     say(f"Loading {_words(embedder)} ...")
     _, loading_s = timed(lambda: _load(embedder))
     say(f"Embedding {len(texts):,} sentences ...")
-    vectors, embedding_s = timed(lambda: embedder.embed(texts, role="document"))
+    vectors, embedding_s = timed(lambda: embed_texts(embedder, texts, role="document"))
     say(f"Comparing all {len(texts) * (len(texts) - 1) // 2:,} pairs ...")
     found, comparing_s = timed(lambda: most_similar_pairs(vectors, N_CANDIDATES))
-    hits, searching_s = timed(lambda: search(embedder.embed(QUESTIONS, role="query"), vectors, k=N_ANSWERS))
+    hits, searching_s = timed(lambda: search(embed_texts(embedder, QUESTIONS, role="query"), vectors, k=N_ANSWERS))
     pairs = list(zip(*(part.tolist() for part in found), strict=True))
     return Demo(
         texts=texts,

@@ -123,7 +123,7 @@ def search_texts(
     """
     check_text(query, "query")
     listed, embedder = listed_texts(texts), as_embedder(model)
-    asked, stored = embedder.embed([query], role="query"), embedder.embed(listed, role="document")
+    asked, stored = embed_texts(embedder, [query], role="query"), embed_texts(embedder, listed, role="document")
     found = search(asked, stored, k=k, similarity=embedder.similarity)
     rows = zip(found.ids[0].tolist(), found.scores[0].tolist(), strict=True)
     return [TextHit(row, listed[row], score) for row, score in rows]
