@@ -18,8 +18,8 @@ from typing import Any, get_args
 import numpy as np
 from common import write_result
 
+from twinvec.choices import SearchMode
 from twinvec.collection import Collection
-from twinvec.collection.search import Mode
 from twinvec.evaluation.resampling import interval
 from twinvec.evaluation.statistics import Outcome, value_of
 from twinvec.evaluation.tasks.data_sets import load_task
@@ -29,7 +29,7 @@ from twinvec.loading import load
 K = 10
 
 
-def ask(collection: Collection, task: RetrievalTask, mode: Mode) -> Outcome:
+def ask(collection: Collection, task: RetrievalTask, mode: SearchMode) -> Outcome:
     """The nDCG of every question."""
     scores = []
     for query, text in task.queries.items():
@@ -53,7 +53,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         collection = Collection.create(Path(place) / "cranfield", model=encoder)
         collection.add(task.documents.values(), task.documents)
-        for mode in get_args(Mode):
+        for mode in get_args(SearchMode):
             outcome = ask(collection, task, mode)
             value, (low, high) = value_of(outcome), interval(outcome)
             rows.append({"mode": mode, "ndcg": round(value, 2), "low": round(low, 2), "high": round(high, 2)})

@@ -10,7 +10,6 @@ that our report shows as well, with our model, and with ``--model``, which is ru
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -23,40 +22,36 @@ RIVAL = """
 import sys
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import paraphrase_mining_embeddings, semantic_search
-from twinvec.cli.demo import FEW_WORDS, N_ANSWERS, N_CANDIDATES, N_NEAREST, N_REWORDED, N_SENTENCES, QUESTIONS
-from twinvec.cli.demo import choose_pairs
-from twinvec.cli.demo import Answer, Report, Times, print_report
 from twinvec.data.sentences import are_near_duplicates, gather_sentences, shared_words
+from twinvec.search.demo import FEW_WORDS, N_ANSWERS, N_CANDIDATES, N_NEAREST, N_REWORDED, N_SENTENCES, QUESTIONS
+from twinvec.search.demo import choose_pairs
 
 texts = gather_sentences(N_SENTENCES)
 model = SentenceTransformer(sys.argv[1], device="cpu")
 vectors = model.encode(texts, convert_to_tensor=True)
 mined = paraphrase_mining_embeddings(vectors, max_pairs=N_CANDIDATES)
-pairs = [[i for _, i, _ in mined], [j for _, _, j in mined], [score for score, _, _ in mined]]
+pairs = [(i, j, score) for score, i, j in mined]
 hits = semantic_search(model.encode(list(QUESTIONS), convert_to_tensor=True), vectors, top_k=N_ANSWERS)
-print_report(
-    Report(
-        texts=texts,
-        nearest=choose_pairs(pairs, lambda a, b: not are_near_duplicates(texts[a], texts[b]), n=N_NEAREST),
-        reworded=choose_pairs(pairs, lambda a, b: shared_words(texts[a], texts[b]) <= FEW_WORDS, n=N_REWORDED),
-        answers=[
-            Answer(question, [(hit["score"], hit["corpus_id"]) for hit in found])
-            for question, found in zip(QUESTIONS, hits)
-        ],
-        times=Times(1, 1, 1, 1, 1),
-    )
-)
+nearest = choose_pairs(pairs, lambda a, b: not are_near_duplicates(texts[a], texts[b]), n=N_NEAREST)
+reworded = choose_pairs(pairs, lambda a, b: shared_words(texts[a], texts[b]) <= FEW_WORDS, n=N_REWORDED)
+for score, left, right in [*nearest, *reworded]:
+    print(texts[left], texts[right], sep="\\n")
+for found in hits:
+    print(*(texts[hit["corpus_id"]] for hit in found), sep="\\n")
 """
 
 
-def run(command: list[str]) -> tuple[float, set[str]]:
-    """Seconds of a whole process, and the sentences that its report shows."""
+def run(command: list[str]) -> tuple[float, str]:
+    """Seconds of a whole process, and what it printed."""
     started = time.perf_counter()
-    environment = {**os.environ, "COLUMNS": "1000"}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    seconds = time.perf_counter() - started
-    report = done.stdout.split("this machine")[0]
-    return seconds, {line.strip().removeprefix("0.").lstrip("0123456789 ") for line in report.splitlines()} - {""}
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return time.perf_counter() - started, done.stdout
+
+
+def share_shown(sentences: set[str], report: str) -> float:
+    """The share of the sentences that a report shows, however it breaks its lines."""
+    whole = " ".join(report.split())
+    return sum(" ".join(sentence.split()) in whole for sentence in sentences) / len(sentences)
 
 
 def main() -> None:
@@ -73,20 +68,20 @@ def main() -> None:
         "twinvec demo --precision float32": [*ours, "--precision", "float32"],
     }
     _, same_model = run([*ours, "-m", str(options.model)])
-    runs: dict[str, list[tuple[float, set[str]]]] = {each: [] for each in commands}
+    runs: dict[str, list[tuple[float, str]]] = {each: [] for each in commands}
     for _ in range(options.rounds):
         for each, command in commands.items():
             runs[each].append(run(command))
             print(f"{each}: {runs[each][-1][0]:.2f} s", file=sys.stderr, flush=True)
     seconds = {each: median(s for s, _ in found) for each, found in runs.items()}
-    true = runs[rival][0][1]
+    true = set(runs[rival][0][1].splitlines()) - {""}
     rows = [
         {
             "name": each,
             "seconds": round(seconds[each], 2),
             "ratio": round(seconds[rival] / seconds[each], 2),
-            "shown": round(len(true & found[0][1]) / len(true), 3),
-            "shown_by_same_model": round(len(true & same_model) / len(true), 3),
+            "shown": round(share_shown(true, found[0][1]), 3),
+            "shown_by_same_model": round(share_shown(true, same_model), 3),
         }
         for each, found in runs.items()
     ]

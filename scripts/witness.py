@@ -38,7 +38,7 @@ from twinvec.model.folder import POOLING_MODES  # noqa: E402
 from twinvec.search import (  # noqa: E402
     IndexSettings,
     build_index,
-    find_duplicates,
+    duplicate_rows,
     most_similar_pairs,
     save_index,
     search,
@@ -129,7 +129,7 @@ def searches(work: Path) -> Iterator[tuple[str, object]]:
     pairs = most_similar_pairs(rows, k=500)
     yield "pairs", np.stack([pairs.left, pairs.right])
     yield "pair scores", pairs.scores
-    yield "duplicates", np.asarray(find_duplicates(rows, threshold=0.9).kept)
+    yield "duplicates", np.asarray(duplicate_rows(rows, threshold=0.9).kept)
     kinds = {
         "exact": IndexSettings("exact"),
         "flat": IndexSettings("flat"),

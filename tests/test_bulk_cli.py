@@ -91,7 +91,7 @@ def test_texts_that_are_too_long_are_told_and_counted(ram, tiny_bert, caplog):
 
 def test_ids_and_columns(ram, tiny_bert):
     (ram / "rows.csv").write_text("key,sentence\na,the cat\nb,the dog\n")
-    result = run("embed", ram / "rows.csv", "-m", tiny_bert, "-o", f"{ram}/out/", "--id", "key")
+    result = run("embed", ram / "rows.csv", "-m", tiny_bert, "-o", f"{ram}/out/", "--id-column", "key")
     assert result.exit_code == 0
     assert next(read_bulk(ram / "out"))[:2] == (["a", "b"], ["the cat", "the dog"])
 

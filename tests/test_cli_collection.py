@@ -85,7 +85,7 @@ def test_plain_lines_are_known_by_their_text_and_repeats_are_counted(tmp_path):
 def test_columns_can_be_chosen(tmp_path):
     rows = [{"key": "1", "title": "cat", "body": "the cat sits", "extra": "x"}]
     source = write_csv(tmp_path / "a.csv", rows)
-    run("index", source, "-o", tmp_path / "one", "--text-column", "body", "--id-column", "key", "--metadata", "title")
+    run("index", source, "-o", tmp_path / "one", "--column", "body", "--id-column", "key", "--metadata", "title")
     assert [(e.id, e.text, e.metadata) for e in Collection.open(tmp_path / "one")] == [
         ("1", "the cat sits", {"title": "cat"})
     ]

@@ -10,14 +10,12 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import twinvec
-from fakes import HashEncoder
+from fakes import replace_models
 from test_report import Checker
-from twinvec.cli import cluster as cluster_options
+from twinvec.choices import LINKAGES
 from twinvec.cli import main
 from twinvec.cluster import Clustering, describe_clusters
-from twinvec.cluster.agglomerative import LINKAGES
-from twinvec.cluster.describe import Projection
+from twinvec.cluster.agglomerative import JOINS
 from twinvec.data.read import open_table
 from twinvec.report import clusters
 from twinvec.report import clusters as cluster_map
@@ -42,7 +40,7 @@ TRUTH = [0, 1, 0, 1, 0, 1, 0]
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch):
-    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    replace_models(monkeypatch)
 
 
 @pytest.fixture
@@ -184,7 +182,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_written(tmp_path, file, m
 @pytest.mark.parametrize("output", ["out.txt", "out.xyz", "out.parquet.gz", "in.csv"])
 def test_a_bad_output_is_refused_before_anything_is_embedded(file, monkeypatch, output):
     monkeypatch.chdir(file.parent)
-    monkeypatch.setattr(twinvec, "load", lambda name, **settings: pytest.fail("loaded"))
+    replace_models(monkeypatch, lambda name, **settings: pytest.fail("loaded"))
     for command in (["cluster", "-k", "2"], ["dedup"]):
         assert run(*command, "in.csv", "-o", output).exit_code == 1
 
@@ -202,9 +200,8 @@ def test_an_empty_file_is_refused(tmp_path):
     assert result.exit_code == 1 and "holds no texts" in result.stderr
 
 
-def test_choices_are_those_of_the_library():
-    assert set(cluster_options.LINKAGES) == set(LINKAGES)
-    assert Projection.__args__ == cluster_options.PROJECTIONS
+def test_every_linkage_has_its_rule_of_joining():
+    assert set(LINKAGES) == set(JOINS)
 
 
 # --- the report

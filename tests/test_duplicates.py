@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twinvec
-from fakes import HashEncoder
+from fakes import replace_models
 from twinvec.cli import main
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.search import Hits, find_duplicates, most_similar_pairs, neighbor_pairs, neighbors, search
+from twinvec.search import Hits, duplicate_rows, most_similar_pairs, neighbor_pairs, neighbors, search
 from twinvec.search.neighbors import graph_of
 from twinvec.search.pairs import all_pairs_above
 
@@ -21,7 +21,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 @pytest.fixture
 def fake(monkeypatch):
-    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    replace_models(monkeypatch)
 
 
 def run(*arguments, stdin=None):
@@ -36,7 +36,7 @@ def some_vectors(seed, n):
 @given(seeds, st.integers(0, 40), st.sampled_from(["first", "longest"]), st.floats(0.3, 0.99))
 def test_no_two_kept_rows_are_alike_and_every_removed_row_is_like_one_that_is_kept(seed, n, keep, threshold):
     vectors, lengths = some_vectors(seed, n), np.random.default_rng(seed).integers(1, 9, size=n)
-    found = find_duplicates(vectors, threshold, keep=keep, lengths=lengths)
+    found = duplicate_rows(vectors, threshold, keep=keep, lengths=lengths)
     assert sorted([*found.kept, *found.removed]) == list(range(n))
     cosines = twinvec.similarity(vectors, vectors) if n else np.empty((0, 0))
     kept = cosines[np.ix_(found.kept, found.kept)] - 2 * np.eye(len(found.kept))
@@ -52,7 +52,7 @@ def test_no_two_kept_rows_are_alike_and_every_removed_row_is_like_one_that_is_ke
 
 def test_a_chain_of_small_changes_does_not_collapse_into_its_first():
     angles = np.radians([0, 10, 20, 30, 40])
-    found = find_duplicates(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.cos(np.radians(12)))
+    found = duplicate_rows(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.cos(np.radians(12)))
     assert found.kept.tolist() == [0, 2, 4]
 
 
@@ -194,15 +194,15 @@ def test_an_empty_file_is_refused(tmp_path, fake):
 
 def test_bad_settings_are_refused():
     with pytest.raises(UnknownNameError, match="Choose from: first, longest"):
-        find_duplicates(np.eye(3), keep="last")
+        duplicate_rows(np.eye(3), keep="last")
     with pytest.raises(InputError, match="needs the length of each of the 3 texts"):
-        find_duplicates(np.eye(3), keep="longest")
+        duplicate_rows(np.eye(3), keep="longest")
 
 
 def test_too_many_pairs_above_a_threshold_are_refused_rather_than_held(monkeypatch):
     monkeypatch.setattr("twinvec.search.pairs.MOST_PAIRS", 100)
     with pytest.raises(InputError, match=r"More than 100 pairs reach the threshold 0\.5"):
-        find_duplicates(np.ones((50, 4)), 0.5)
+        duplicate_rows(np.ones((50, 4)), 0.5)
 
 
 def test_pairs_per_text_prints_each_texts_nearest(fake):

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twinvec
-from fakes import HashEncoder
+from fakes import replace_models
 from twinvec.cli import main
-from twinvec.cli.options import MethodChoice
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search import (
     IndexSettings,
@@ -20,8 +19,8 @@ from twinvec.search import (
     approximate_pairs,
     build_index,
     choose_index,
+    duplicate_rows,
     fill_index,
-    find_duplicates,
     load_index,
     measure_recall,
     most_similar_pairs,
@@ -34,6 +33,7 @@ from twinvec.search import (
 )
 from twinvec.search import approximate as building
 from twinvec.search.index import MOST_CELLS, index_bytes
+from twinvec.search.texts import pair_index
 
 pytest.importorskip("faiss")
 
@@ -277,7 +277,7 @@ def test_rows_with_many_likes_are_searched_deeper():
     exact, found = most_similar_pairs(rows, None, threshold=0.99), pairs_above(rows, 0.99, index=index)
     assert len(exact.scores) > 3 * 90 * 89 / 2 and len(found.scores) > 0.99 * len(exact.scores)
     duplicates = approximate_duplicates(rows, 0.99, index=index)
-    assert duplicates.kept.tolist() == find_duplicates(rows, 0.99).kept.tolist()
+    assert duplicates.kept.tolist() == duplicate_rows(rows, 0.99).kept.tolist()
 
 
 def test_without_an_index_one_is_built():
@@ -321,7 +321,7 @@ def test_a_damaged_file_is_refused(tmp_path, kind):
 
 
 def test_commands_say_which_index_they_use_and_its_recall(tmp_path, monkeypatch):
-    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    replace_models(monkeypatch)
     (tmp_path / "in.txt").write_text("a cat\na cat sits\nblue sky\nCat a\n")
     result = CliRunner().invoke(main, ["dedup", str(tmp_path / "in.txt"), "--method", "index"])
     assert result.stdout == "a cat\na cat sits\nblue sky\n"
@@ -340,18 +340,19 @@ def test_commands_say_which_index_they_use_and_its_recall(tmp_path, monkeypatch)
 )
 @pytest.mark.parametrize("command", ["dedup", "pairs"])
 def test_an_index_beyond_the_memory_is_refused(tmp_path, monkeypatch, command, arguments, message):
-    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    replace_models(monkeypatch)
     (tmp_path / "in.txt").write_text("a cat\na cat sits\nblue sky\nCat a\n")
     result = CliRunner().invoke(main, [command, str(tmp_path / "in.txt"), *arguments])
     assert result.exit_code in (1, 2) and result.stdout == "" and message in result.stderr
 
 
-def test_less_memory_gives_a_smaller_index(capsys):
+def test_less_memory_gives_a_smaller_index():
     vectors = np.tile(VECTORS, (10, 1))
     limit = index_bytes(IndexSettings("hnsw"), *vectors.shape) - 1
-    index = MethodChoice("index", limit).build(vectors)
+    told = []
+    index = pair_index(vectors, "index", max_memory=limit, tell=told.append)
     assert index is not None and index.settings.kind == "ivf-sq8"
-    assert "a byte for each value" in capsys.readouterr().err
+    assert "a byte for each value" in told[0] and "recall@10" in told[1]
 
 
 def test_the_refusal_names_the_least_memory_of_all_kinds():

@@ -71,7 +71,7 @@ def test_a_model_of_a_name_that_is_too_long_is_not_found(case):
     with pytest.raises(ModelNotFoundError):
         twinvec.load(LONG_NAMES[case], offline=True)
     with pytest.raises(ModelNotFoundError):
-        ModelEmbedder(LONG_NAMES[case], {"offline": True})
+        ModelEmbedder(LONG_NAMES[case], {"offline": True}).find()
 
 
 @pytest.mark.parametrize("name", [f"{LONG}.txt", "a\0b.txt"])

@@ -10,11 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from twinvec.bulk.embed_file import embed_file
+    from twinvec.cluster.texts import cluster_texts
     from twinvec.collection import Collection
+    from twinvec.collection.import_file import index_file
+    from twinvec.embedder import ModelEmbedder, explain
     from twinvec.encoder import Encoder, Lengths
     from twinvec.errors import TwinvecError
     from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
+    from twinvec.search.demo import run_demo
+    from twinvec.search.texts import find_duplicates, find_pairs, search_texts
     from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
     from twinvec.wk import WKSettings
 
@@ -23,11 +29,20 @@ __all__ = [
     "Encoder",
     "Explanation",
     "Lengths",
+    "ModelEmbedder",
     "PairExplanation",
     "TwinvecError",
     "WKSettings",
+    "cluster_texts",
+    "embed_file",
+    "explain",
+    "find_duplicates",
+    "find_pairs",
+    "index_file",
     "load",
     "quantize_vectors",
+    "run_demo",
+    "search_texts",
     "similarity",
     "similarity_pairwise",
     "unit_rows",
@@ -39,11 +54,20 @@ _PLACES = {
     "Encoder": "encoder",
     "Explanation": "explanation",
     "Lengths": "encoder",
+    "ModelEmbedder": "embedder",
     "PairExplanation": "explanation",
     "TwinvecError": "errors",
     "WKSettings": "wk",
+    "cluster_texts": "cluster.texts",
+    "embed_file": "bulk.embed_file",
+    "explain": "embedder",
+    "find_duplicates": "search.texts",
+    "find_pairs": "search.texts",
+    "index_file": "collection.import_file",
     "load": "loading",
     "quantize_vectors": "vectors",
+    "run_demo": "search.demo",
+    "search_texts": "search.texts",
     "similarity": "vectors",
     "similarity_pairwise": "vectors",
     "unit_rows": "vectors",

@@ -13,18 +13,31 @@ from twinvec.errors import InputError
 __all__ = [
     "DEFAULT_MODEL",
     "DEVICES",
+    "KEEPS",
+    "LINKAGES",
     "LONG_POLICIES",
+    "MOST_ALL_PAIRS",
     "OUTPUT_TYPES",
+    "PAIR_METHODS",
     "PRECISIONS",
+    "PROJECTIONS",
     "RUNTIMES",
+    "SEARCH_MODES",
+    "SHARD_FORMATS",
     "SHIPPED",
     "SIMILARITY_NAMES",
     "Device",
+    "Keep",
+    "Linkage",
     "LongPolicy",
     "OutputType",
+    "PairMethod",
     "Precision",
+    "Projection",
     "Role",
     "RuntimeName",
+    "SearchMode",
+    "ShardFormat",
     "Similarity",
     "StoredPrecision",
     "WKMode",
@@ -44,6 +57,12 @@ RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
 Device = Literal["cpu", "cuda"]
 WKMode = Literal["paper", "reference"]
 Role = Literal["text", "query", "document"]  # what a text is for, where a model has prompts for it
+PairMethod = Literal["auto", "exact", "index"]  # compare all pairs of texts, or those that an index finds
+Keep = Literal["first", "longest"]  # which of several duplicates
+Linkage = Literal["average", "complete"]
+Projection = Literal["auto", "pca", "umap"]
+SearchMode = Literal["dense", "text", "hybrid"]
+ShardFormat = Literal["parquet", "arrow"]
 
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
@@ -51,6 +70,14 @@ SIMILARITY_NAMES: tuple[str, ...] = get_args(Similarity)
 LONG_POLICIES: tuple[str, ...] = get_args(LongPolicy)
 RUNTIMES: tuple[str, ...] = get_args(RuntimeName)
 DEVICES: tuple[str, ...] = get_args(Device)
+PAIR_METHODS: tuple[str, ...] = get_args(PairMethod)
+KEEPS: tuple[str, ...] = get_args(Keep)
+LINKAGES: tuple[str, ...] = get_args(Linkage)
+PROJECTIONS: tuple[str, ...] = get_args(Projection)
+SEARCH_MODES: tuple[str, ...] = get_args(SearchMode)
+SHARD_FORMATS: tuple[str, ...] = get_args(ShardFormat)
+
+MOST_ALL_PAIRS = 200_000  # texts; comparing all pairs of that many takes a minute
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 LEAST_THREE_DIGITS = 999.5  # from here on, three digits round to a thousand

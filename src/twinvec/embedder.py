@@ -10,17 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from twinvec.choices import DEFAULT_MODEL, SHIPPED, Role
 from twinvec.encoder import Block, Encoder
 from twinvec.errors import InputError, shown
+from twinvec.explanation import Explanation, PairExplanation
 from twinvec.files import whole_file
 from twinvec.loading import load
 from twinvec.model.folder import WK, ModelFolder, Pooling, read_model_folder
 from twinvec.model.hub import find_model, shipped_folder
 from twinvec.model.identity import (
     DECIDING,
+    FileStates,
     deciding_settings,
     engine_versions,
     file_states,
@@ -31,6 +33,7 @@ from twinvec.model.identity import (
 )
 from twinvec.types import Vectors
 from twinvec.vector_store import VectorStore, embed_missing
+from twinvec.vectors import checked_vectors
 from twinvec.wk import WKSettings
 
 __all__ = [
@@ -42,6 +45,8 @@ __all__ = [
     "arguments_of",
     "as_embedder",
     "embed_block",
+    "embed_texts",
+    "explain",
     "readout_words",
     "stable_name",
     "width_of",
@@ -97,7 +102,7 @@ ModelLike = str | os.PathLike[str] | Encoder
 
 
 class ModelEmbedder:
-    """A sentence model: of a name or folder, loaded when the first text needs it, or an encoder that is loaded.
+    """A sentence model: of a name or folder, found and loaded when first needed, or an encoder that is loaded.
 
     ``arguments`` are those of :func:`twinvec.load`; ``prompt`` or ``prompt_name`` stand before every text as in
     ``Encoder.encode``, whatever its role.
@@ -116,6 +121,7 @@ class ModelEmbedder:
     ) -> None:
         self.prompts: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
         self._is_told = False
+        self._as_found: FileStates | None = None
         if isinstance(model, Encoder):
             self.folder = model.folder.path
             self.model = stable_name(self.folder)
@@ -132,14 +138,26 @@ class ModelEmbedder:
         if isinstance(self.arguments.get("readout"), dict):  # as JSON has it
             self.arguments["readout"] = WKSettings(**self.arguments["readout"])
         self.model = os.fspath(model)
-        self.folder = find_model(model, **{name: self.arguments[name] for name in FINDING if name in self.arguments})
-        self._as_found = file_states(model_files(self.folder))
+        self._source = self.model  # what is found, whatever the model is called later
+
+    @cached_property
+    def folder(self) -> Path:
+        """The model's folder, found now if it was not: a model of the hub may be fetched."""
+        wanted = {name: self.arguments[name] for name in FINDING if name in self.arguments}
+        folder = find_model(self._source, **wanted)
+        self._as_found = file_states(model_files(folder))
+        return folder
+
+    def find(self) -> ModelEmbedder:
+        """This embedder, with its folder found: a name that is not a model's shows now, not at the first text."""
+        _ = self.folder
+        return self
 
     @cached_property
     def encoder(self) -> Encoder:
         """The model, loaded now if it was not."""
         arguments = {name: value for name, value in self.arguments.items() if name != "revision"}
-        encoder = load(self.folder, **arguments)
+        encoder: Encoder = load(self.folder, **arguments)
         self._check_files()
         return encoder
 
@@ -242,7 +260,7 @@ def as_embedder(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None
     (2, 384)
     """
     if isinstance(model, (str, os.PathLike, Encoder)):
-        return ModelEmbedder(model, arguments)
+        return ModelEmbedder(model, arguments).find()
     if not callable(getattr(model, "embed", None)):
         raise InputError(
             f"The model is {shown(model)}, of type {type(model).__name__}.",
@@ -255,6 +273,16 @@ def embed_block(embedder: Embedder, texts: Sequence[str]) -> Block:
     """The vectors of some texts as float32, with a count of those that were cut if the embedder has ``embed_block``."""
     own = getattr(embedder, "embed_block", None)
     return Block(embedder.embed(texts), 0, 0) if own is None else own(texts)
+
+
+def embed_texts(embedder: Embedder, texts: Sequence[str], *, role: Role = "text") -> Vectors:
+    """Vectors of the texts, ``(len(texts), width)``, checked; a model shows a progress bar if that takes long."""
+    if not isinstance(embedder, ModelEmbedder):
+        found = embedder.embed(texts, role=role)
+        return checked_vectors(found, texts, width=embedder.width, source=embedder.name)
+    if role == "text":
+        return embedder.encoder.encode(texts, **embedder.prompts)
+    return embedder.embed(texts, role=role)
 
 
 def width_of(embedder: Embedder) -> int:
@@ -318,3 +346,33 @@ def _store_folder(embedder: Embedder, folder: Path, role: Role) -> Path:
             hint="Give another with --cache, or none with --no-cache.",
         ) from error
     return store
+
+
+@overload
+def explain(text: str, other: None = None, model: ModelLike | Embedder = DEFAULT_MODEL) -> Explanation: ...
+
+
+@overload
+def explain(text: str, other: str, model: ModelLike | Embedder = DEFAULT_MODEL) -> PairExplanation: ...
+
+
+def explain(
+    text: str, other: str | None = None, model: ModelLike | Embedder = DEFAULT_MODEL
+) -> Explanation | PairExplanation:
+    """What a text's vector is made of, token by token; with another text, what their cosine is made of.
+
+    Exact for models with mean pooling or SBERT-WK, and static ones; others are refused. See ``Encoder.explain`` and
+    ``Encoder.explain_pair``.
+
+    >>> pair = explain("A cat sits.", "A kitten rests.")
+    >>> pair.contributions.shape == (len(pair.left.tokens), len(pair.right.tokens))
+    True
+    """
+    embedder = as_embedder(model)
+    if not isinstance(embedder, ModelEmbedder):
+        raise InputError(
+            f"{embedder.name} has no tokens to explain a vector by.", hint="Give a sentence model: its name or folder."
+        )
+    if other is None:
+        return embedder.encoder.explain(text, **embedder.prompts)
+    return embedder.encoder.explain_pair(text, other, **embedder.prompts)

@@ -1,5 +1,6 @@
 """Embedding more than fits in memory: shards on disk that survive any kill, on one machine or many."""
 
+from twinvec.bulk.embed_file import EmbeddedFile
 from twinvec.bulk.job import embed_bulk
 from twinvec.bulk.manifest import BulkReport, BulkSettings, BulkState
 from twinvec.bulk.ray import RayWorkers
@@ -13,6 +14,7 @@ __all__ = [
     "BulkReport",
     "BulkSettings",
     "BulkState",
+    "EmbeddedFile",
     "FileSource",
     "RayWorkers",
     "embed_bulk",

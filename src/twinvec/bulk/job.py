@@ -28,9 +28,9 @@ from twinvec.bulk.manifest import (
 )
 from twinvec.bulk.plan import Lookup, Marks, NewShard, Planner, ShardLimits, lookup_bytes, used_bytes
 from twinvec.bulk.rows import ROWS_NAME, RowsWriter
-from twinvec.bulk.shards import SHARD_NAME, ShardFormat, ShardStore, StoredShard, embedded_shard, open_shard, pyarrow
+from twinvec.bulk.shards import SHARD_NAME, ShardStore, StoredShard, embedded_shard, open_shard, pyarrow
 from twinvec.bulk.source import FileSource, RowBlock, Source, blocks
-from twinvec.choices import OutputType
+from twinvec.choices import OutputType, ShardFormat
 from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder, width_of
 from twinvec.errors import InputError
 from twinvec.files import check_path, try_lock

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from twinvec.bulk.rows import ROWS_NAME, RowsFile
-from twinvec.bulk.shards import ENDINGS, SHARD_NAME, ShardFormat, StoredShard
-from twinvec.choices import OutputType
+from twinvec.bulk.shards import ENDINGS, SHARD_NAME, StoredShard
+from twinvec.choices import OutputType, ShardFormat
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.files import new_file
 from twinvec.json_checks import Check, check_object, is_count, is_map, is_positive, is_text, matching, one_of

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from twinvec.bulk.plan import NewShard
-from twinvec.bulk.shards import ShardFile, ShardFormat, ShardStore, StoredShard, embedded_shard
-from twinvec.choices import OutputType
+from twinvec.bulk.shards import ShardFile, ShardStore, StoredShard, embedded_shard
+from twinvec.choices import OutputType, ShardFormat
 from twinvec.embedder import ModelEmbedder
 from twinvec.errors import InputError, TwinvecError
 from twinvec.extras import require

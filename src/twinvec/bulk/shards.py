@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from twinvec.bulk.plan import KEY_BYTES, Keys, NewShard
-from twinvec.choices import OutputType
+from twinvec.choices import OutputType, ShardFormat
 from twinvec.embedder import Embedder, embed_block
 from twinvec.errors import InputError
 from twinvec.extras import require
@@ -28,7 +28,6 @@ __all__ = [
     "ENDINGS",
     "SHARD_NAME",
     "ShardFile",
-    "ShardFormat",
     "ShardReader",
     "ShardStore",
     "StoredShard",
@@ -39,7 +38,6 @@ __all__ = [
     "vectors_in",
 ]
 
-ShardFormat = Literal["parquet", "arrow"]
 COLUMNS = "number", "key", "text", "vector"
 ROWS_PER_GROUP = 2048  # what is read of a Parquet shard to get at one row
 

@@ -3,47 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from twinvec.choices import LINKAGES, PAIR_METHODS, PROJECTIONS, PairMethod, Projection
 from twinvec.cli.options import (
     METHOD_OPTIONS,
-    METHODS,
     Decorator,
     MethodChoice,
     ModelChoice,
     PromptChoice,
     TextSource,
-    WholeRows,
     csv_safe_option,
     gathered,
     method_choice,
     model_options,
+    out_option,
     prompt_options,
-    read_whole_rows,
     text_options,
 )
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:
-    from twinvec.cluster import Agglomerative, Clustering, Communities, KMeans
-    from twinvec.types import Ids, Vectors
+    from twinvec.cluster import Clustering, ClusterSettings
+    from twinvec.data.read import TextRows
+    from twinvec.types import Ids
 
-__all__ = [
-    "ALGORITHMS",
-    "LINKAGES",
-    "PROJECTIONS",
-    "ClusterChoice",
-    "cluster",
-    "cluster_options",
-]
+__all__ = ["ALGORITHMS", "ClusterChoice", "cluster", "cluster_options"]
 
-PROJECTIONS = ("auto", "pca", "umap")
-LINKAGES = ("average", "complete")
 # algorithm -> the settings it takes
 ALGORITHMS: dict[str, tuple[str, ...]] = {
     "kmeans": ("n_clusters", "seed"),
@@ -67,26 +57,25 @@ class ClusterChoice:
     given: dict[str, Any]
     method: MethodChoice
 
-    def fit(self, vectors: Vectors) -> KMeans | Agglomerative | Communities:
-        """Cluster ``vectors`` ``(n, width)``."""
+    def settings(self) -> ClusterSettings:
+        """What the library takes."""
         import twinvec.cluster as ways
 
         if self.algorithm == "kmeans":
-            return ways.KMeans(ways.KMeansSettings(**self.given)).fit(vectors)
+            return ways.KMeansSettings(**self.given)
         if self.algorithm == "agglomerative":
-            return ways.Agglomerative(ways.AgglomerativeSettings(**self.given)).fit(vectors)
-        communities = ways.Communities(ways.CommunitySettings(**self.given))
-        return communities.fit(vectors, index=self.method.build(vectors))
+            return ways.AgglomerativeSettings(**self.given)
+        return ways.CommunitySettings(**self.given)
 
 
-def cluster_choice(algorithm: str, method: str, max_memory: str | None, **settings: object) -> ClusterChoice:
+def cluster_choice(algorithm: str, method: PairMethod, max_memory: str | None, **settings: object) -> ClusterChoice:
     """The choice; refuses settings of another algorithm."""
     given = {name: value for name, value in settings.items() if value is not None}
     for name in given:
         if name not in ALGORITHMS[algorithm]:
             takers = " and ".join(each for each, names in ALGORITHMS.items() if name in names)
             raise click.UsageError(f"{OPTION_NAMES[name]} is for {takers}, not for {algorithm}.")
-    if method != METHODS[0] and algorithm != "communities":
+    if method != PAIR_METHODS[0] and algorithm != "communities":
         raise click.UsageError(f"--method is for communities, not for {algorithm}.")
     if max_memory is not None and algorithm != "communities":
         raise click.UsageError(f"--max-memory is for communities, not for {algorithm}.")
@@ -139,12 +128,7 @@ COUNT = click.IntRange(min=1)
 @cluster_options
 @click.option("--texts", "n_texts", type=COUNT, default=3, show_default=True, help="Texts to show of each cluster.")
 @click.option("--words", "n_words", type=COUNT, default=5, show_default=True, help="Key words to show of each.")
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help=f"Write all rows and their {LABEL} here: .csv, .tsv, .jsonl or .parquet; '-' is standard output.",
-)
+@out_option("FILE", f"Write all rows and their {LABEL} here: .csv, .tsv, .jsonl or .parquet; '-' is standard output.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
@@ -169,9 +153,9 @@ def cluster(
     choice: ClusterChoice,
     n_texts: int,
     n_words: int,
-    output: str | None,
+    out: str | None,
     report: Path | None,
-    projection: Literal["auto", "pca", "umap"],
+    projection: Projection,
     csv_safe: bool,
     force: bool,
     as_json: bool,
@@ -182,44 +166,42 @@ def cluster(
     is shown with the words that tell it from the others, and the texts nearest to its middle. A terminal gets a
     table; a file or a pipe gets JSON lines, one for each cluster, with the rows of its texts, counted from 0.
     """
-    from twinvec.cluster import describe_clusters, map_vectors
-    from twinvec.cluster.describe import choose_projection
-    from twinvec.data.write import write_rows
+    import twinvec
+    from twinvec.data.read import read_text_rows
     from twinvec.report.clusters import CLUSTER_DATA, ClusterMap, summary, write_cluster_report
     from twinvec.report.html import PAGE, check_folder
 
     if report is not None:
         check_folder(report, data=CLUSTER_DATA, replace=force)
-    rows = read_whole_rows(source)
-    if output is not None:
-        check_labels(rows, output, replace=force)
-    chosen = choose_projection(projection, len(rows.texts)) if report is not None else "pca"
-    vectors = model.load().encode(rows.texts, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
-    fitted = choice.fit(vectors)
-    labels, method = fitted.labels_, fitted.settings.words()
-    found = describe_clusters(rows.texts, vectors, labels, method=method, n_texts=n_texts, n_words=n_words)
-    if report is not None:
-        drawn = ClusterMap(rows.texts, labels, map_vectors(vectors, chosen), chosen)
+    rows = read_text_rows(source.file, source.column, format=source.format)
+    if out is not None:
+        check_labels(rows, out, replace=force)
+    done = twinvec.cluster_texts(
+        rows.texts,
+        choice.settings(),
+        model=model.embedder(prompt),
+        n_texts=n_texts,
+        n_words=n_words,
+        projection=projection if report is not None else None,
+        **asdict(choice.method),
+        tell=say,
+    )
+    found = done.clusters
+    if report is not None and done.map is not None:
+        drawn = ClusterMap(rows.texts, done.labels, done.map.places, done.map.projection)
         write_cluster_report(found, drawn, report, replace=force)
-    if output is not None:
-        write_rows(
-            labelled(rows, labels),
-            (*rows.columns, LABEL),
-            output,
-            format=to_stdout(rows, output),
-            replace=force,
-            csv_safe=csv_safe,
-        )
-    if output != STDOUT:
+    if out is not None:
+        write_labels(rows, done.labels, out, replace=force, csv_safe=csv_safe)
+    if out != STDOUT:
         print_clusters(found, as_json=as_json)
-    say(f"{summary(found)} {method[:1].upper()}{method[1:]}.")
+    say(f"{summary(found)} {found.method[:1].upper()}{found.method[1:]}.")
     if not found.clusters:
         say("Lower --threshold or --min-size for more.")
     if report is not None:
         say(f"Wrote {report / PAGE}, with its map and {CLUSTER_DATA} beside it.")
 
 
-def check_labels(rows: WholeRows, output: str, *, replace: bool) -> None:
+def check_labels(rows: TextRows, output: str, *, replace: bool) -> None:
     """Refuse, before any work is done, labels that cannot be written beside these rows."""
     from twinvec.data.write import check_rows_target
     from twinvec.errors import InputError
@@ -229,10 +211,11 @@ def check_labels(rows: WholeRows, output: str, *, replace: bool) -> None:
     check_rows_target(output, (*rows.columns, LABEL), format=to_stdout(rows, output), replace=replace)
 
 
-def to_stdout(rows: WholeRows, output: str) -> str | None:
+def to_stdout(rows: TextRows, output: str) -> str | None:
     """The format of rows on standard output: their own, if it has columns and is text; a file has that of its ending.
 
-    >>> to_stdout(WholeRows([], (), [], "tsv"), "-"), to_stdout(WholeRows([], (), [], "lines"), "-")
+    >>> from twinvec.data.read import TextRows
+    >>> to_stdout(TextRows([], (), [], "tsv"), "-"), to_stdout(TextRows([], (), [], "lines"), "-")
     ('tsv', 'jsonl')
     """
     if output != STDOUT:
@@ -240,10 +223,13 @@ def to_stdout(rows: WholeRows, output: str) -> str | None:
     return rows.format if rows.format in ("csv", "tsv") else "jsonl"
 
 
-def labelled(rows: WholeRows, labels: Ids) -> Iterator[list[object]]:
-    """Every row with its label."""
-    for values, label in zip(rows.values, labels.tolist(), strict=True):
-        yield [*values, label]
+def write_labels(rows: TextRows, labels: Ids, output: str, *, replace: bool, csv_safe: bool) -> None:
+    """Write every row with its label."""
+    from twinvec.data.write import write_rows
+
+    labelled = ([*values, label] for values, label in zip(rows.values, labels.tolist(), strict=True))
+    columns, format = (*rows.columns, LABEL), to_stdout(rows, output)
+    write_rows(labelled, columns, output, format=format, replace=replace, csv_safe=csv_safe)
 
 
 def print_clusters(found: Clustering, *, as_json: bool) -> None:

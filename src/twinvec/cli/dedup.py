@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.choices import KEEPS
 from twinvec.cli.options import (
     MethodChoice,
     ModelChoice,
@@ -17,19 +19,19 @@ from twinvec.cli.options import (
     csv_safe_option,
     method_options,
     model_options,
+    out_option,
     prompt_options,
-    read_whole_rows,
     text_options,
 )
 from twinvec.cli.screen import open_console, plain_table, say
 
 if TYPE_CHECKING:
-    from twinvec.search import Duplicates, Keep
+    from twinvec.choices import Keep
+    from twinvec.search import Duplicates
 
 __all__ = ["dedup"]
 
 STDOUT = "-"
-KEEPS = ("first", "longest")
 N_SHOWN = 10
 REPORT_COLUMNS = ("row", "text", "repeats_row", "repeats", "score")
 
@@ -38,9 +40,7 @@ REPORT_COLUMNS = ("row", "text", "repeats_row", "repeats", "score")
 @text_options
 @model_options()
 @prompt_options
-@click.option(
-    "-o", "--output", default=STDOUT, show_default=True, metavar="FILE", help="Where the rows that are kept go."
-)
+@out_option("FILE", "Where the rows that are kept go.", default=STDOUT, show_default=True)
 @click.option(
     "--threshold",
     type=click.FloatRange(-1, 1),
@@ -60,7 +60,7 @@ def dedup(
     source: TextSource,
     model: ModelChoice,
     prompt: PromptChoice,
-    output: str,
+    out: str,
     threshold: float,
     keep: Keep,
     method: MethodChoice,
@@ -72,33 +72,27 @@ def dedup(
 
     FILE is read as by embed; all its columns are kept. The output has the format of its ending; '-' is standard
     output in the format of FILE. A text is removed if its cosine with one that is kept reaches the threshold, so no
-    two texts of the output do, and every removed one has its like there. By an index, a few may be missed. Rows are
-    counted from 0.
+    two texts of the output do, and every removed text has a near-duplicate in the output. By an index, a few may be
+    missed. Rows are counted from 0.
     """
+    import twinvec
+    from twinvec.data.read import read_text_rows
     from twinvec.data.write import check_rows_target, write_rows
-    from twinvec.search import approximate_duplicates, find_duplicates
-    from twinvec.search.neighbors import with_equal_texts
 
     if report is not None:
         check_rows_target(report, REPORT_COLUMNS, replace=force)
-    rows = read_whole_rows(source)
-    format = rows.format if output == STDOUT else None
-    check_rows_target(output, rows.columns, format=format, replace=force)
-    different = list(dict.fromkeys(rows.texts))
-    vectors = model.load().encode(different, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
-    index = method.build(vectors)
-    lengths = [len(text) for text in different]
-    if index is None:
-        found = find_duplicates(vectors, threshold, keep=keep, lengths=lengths)
-    else:
-        found = approximate_duplicates(vectors, threshold, keep=keep, lengths=lengths, index=index)
-    found = with_equal_texts(rows.texts, different, found)
+    rows = read_text_rows(source.file, source.column, format=source.format)
+    format = rows.format if out == STDOUT else None
+    check_rows_target(out, rows.columns, format=format, replace=force)
+    found = twinvec.find_duplicates(
+        rows.texts, threshold, model=model.embedder(prompt), keep=keep, **asdict(method), tell=say
+    )
     kept = (rows.values[row] for row in found.kept.tolist())
-    write_rows(kept, rows.columns, output, format=format, replace=force, csv_safe=csv_safe)
+    write_rows(kept, rows.columns, out, format=format, replace=force, csv_safe=csv_safe)
     if report is not None:
         write_rows(report_rows(found, rows.texts), REPORT_COLUMNS, report, replace=force, csv_safe=csv_safe)
     say(f"Kept {len(found.kept):,} of {len(rows.texts):,} texts; {len(found.removed):,} repeat one of them.")
-    if output != STDOUT and sys.stdout.isatty():
+    if out != STDOUT and sys.stdout.isatty():
         print_groups(found, rows.texts)
 
 

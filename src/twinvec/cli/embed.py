@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.choices import OUTPUT_TYPES
+from twinvec.choices import OUTPUT_TYPES, SHARD_FORMATS, parse_size
 from twinvec.cli.options import (
     Decorator,
     ModelChoice,
@@ -21,6 +18,7 @@ from twinvec.cli.options import (
     TextSource,
     gathered,
     model_options,
+    out_option,
     prompt_options,
     text_options,
 )
@@ -28,18 +26,11 @@ from twinvec.cli.screen import if_interrupted, say, show_seconds
 
 if TYPE_CHECKING:
     from twinvec.bulk import BulkReport, BulkState
-    from twinvec.choices import OutputType
-    from twinvec.types import Array
+    from twinvec.choices import OutputType, ShardFormat
 
-__all__ = [
-    "BulkChoice",
-    "bulk_options",
-    "embed",
-    "embed_folder",
-    "is_folder",
-]
+__all__ = ["BulkChoice", "bulk_options", "embed"]
 
-SHARD_FORMATS = ("parquet", "arrow")
+STDOUT = "-"
 TELL_EVERY_S = 60.0  # where no person is watching a bar
 
 
@@ -49,7 +40,7 @@ class BulkChoice:
 
     id_column: str | None
     shard_rows: int | None
-    shard_format: str | None
+    shard_format: ShardFormat | None
     max_memory: str | None
     ray: str | None
 
@@ -57,12 +48,12 @@ class BulkChoice:
         """Say that these options need a folder."""
         if any(value is not None for value in asdict(self).values()):
             raise click.UsageError(
-                "--id, --shard-rows, --shards, --max-memory and --ray are for a folder of shards: --out FOLDER/."
+                "--id-column, --shard-rows, --shards, --max-memory and --ray are for a folder of shards: --out FOLDER/."
             )
 
 
 BULK_OPTIONS: dict[str, Decorator] = {
-    "id_column": click.option("--id", "id_column", metavar="COLUMN", help="With a folder: column of the rows' ids."),
+    "id_column": click.option("--id-column", help="With a folder: column of the rows' ids."),
     "shard_rows": click.option(
         "--shard-rows",
         type=click.IntRange(min=1),
@@ -85,55 +76,88 @@ BULK_OPTIONS: dict[str, Decorator] = {
 bulk_options = gathered(BULK_OPTIONS, "bulk", build=BulkChoice)
 
 
-def is_folder(output: str) -> bool:
-    """Whether an output means a folder: one that exists, or a name that ends in a slash or has no ending.
-
-    >>> is_folder("vectors/"), is_folder("vectors"), is_folder("vectors.npy")
-    (True, True, False)
-    """
-    return output.endswith(("/", os.sep)) or not os.path.splitext(output)[1] or os.path.isdir(output)
-
-
-def embed_folder(
-    source: TextSource,
-    output: str,
+@click.command()
+@text_options
+@model_options()
+@prompt_options
+@out_option(
+    "FILE|FOLDER",
+    "File to write: .npy (vectors only), .jsonl or .parquet (text and vector); '-' is jsonl to stdout. "
+    "A name that ends in / or has no ending is a folder of shards.",
+    default=STDOUT,
+    show_default=True,
+)
+@click.option(
+    "--as",
+    "output_type",
+    type=click.Choice(OUTPUT_TYPES),
+    default="float32",
+    show_default=True,
+    help="Numbers in the output. The binary ones hold a sign bit per value, eight to a byte.",
+)
+@bulk_options
+@click.option(
+    "--force", is_flag=True, help="Replace the output if it exists; the folder of a bulk job is started over."
+)
+def embed(
     *,
+    source: TextSource,
     model: ModelChoice,
     prompt: PromptChoice,
+    out: str,
     output_type: OutputType,
     bulk: BulkChoice,
     force: bool,
 ) -> None:
-    """Run the job, and say what it did."""
-    from twinvec.bulk import BulkSettings, FileSource, RayWorkers, embed_bulk
-    from twinvec.choices import parse_size
-    from twinvec.embedder import ModelEmbedder
+    """Embed the texts of FILE (default: '-', standard input).
 
-    settings = asdict(model)
-    chosen = ModelEmbedder(settings.pop("name"), settings, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
-    told = BulkSettings(
-        shard_rows=bulk.shard_rows,
-        shard_format=bulk.shard_format,  # type: ignore[arg-type]  # click has checked it
-        max_memory_bytes=None if bulk.max_memory is None else parse_size(bulk.max_memory),
-        force=force,
-        output=output_type,
-    )
-    workers = None
-    if bulk.ray is not None:
+    FILE is plain lines, csv, tsv, jsonl or parquet, by its ending; all but parquet may be gzipped. In a file
+    of lines every line is a text, an empty one too, so that row i of the output is line i. Files of any size
+    are read and written as a stream, and the output appears only when it is complete.
+
+    With a FOLDER, texts are written in shards as they are embedded, each different text once. Run the same command
+    again after a stop or a kill, and it goes on; after rows have changed, and it embeds the new texts only.
+    """
+    import twinvec
+    from twinvec.bulk import BulkSettings, FileSource
+    from twinvec.bulk.embed_file import is_folder
+
+    if out != STDOUT and is_folder(out):
+        if_interrupted(f"what was embedded stays in {out}, and the same command goes on.")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        workers = RayWorkers(chosen, bulk.ray, output=output_type, threads=model.threads)
+    else:
+        bulk.refuse_for_file()
+        _announce(source, out)
     started = time.perf_counter()
-    if_interrupted(f"what was embedded stays in {output}, and the same command goes on.")
     with _Screen() as screen:
-        report = embed_bulk(
+        done = twinvec.embed_file(
             FileSource(source.file, source.column, bulk.id_column, source.format),
-            output,
-            chosen,
-            settings=told,
-            workers=workers,
+            out,
+            model.embedder(prompt),
+            settings=BulkSettings(
+                shard_rows=bulk.shard_rows,
+                shard_format=bulk.shard_format,
+                max_memory_bytes=None if bulk.max_memory is None else parse_size(bulk.max_memory),
+                force=force,
+                output=output_type,
+            ),
+            ray=bulk.ray,
             watch=screen.show,
         )
-    _say_report(report, output, time.perf_counter() - started)
+    took = time.perf_counter() - started
+    if done.bulk is not None:
+        _say_report(done.bulk, out, took)
+    elif out != STDOUT:
+        say(f"Wrote {done.n_rows:,} vector{'s' * (done.n_rows != 1)} to {out} in {show_seconds(took)}.")
+
+
+def _announce(source: TextSource, out: str) -> None:
+    """Say what is about to be embedded into a file, and what an interrupt would leave."""
+    source.announce()
+    if sys.stderr.isatty() and source.file != STDOUT:
+        say(f"Embedding the texts of {source.file} ...")
+    if out != STDOUT:
+        if_interrupted(f"{out} was not written.")
 
 
 def _say_report(report: BulkReport, output: str, seconds: float) -> None:
@@ -199,111 +223,3 @@ def progress_line(state: BulkState, since_s: float, since_rows: int, *, now: flo
         if state.total_rows is not None:
             line += f", about {show_seconds(max(state.total_rows - state.n_done, 0) / rate)} left"
     return f"{line}."
-
-
-STDOUT = "-"
-
-
-@click.command()
-@text_options
-@model_options()
-@prompt_options
-@click.option(
-    "-o",
-    "--out",
-    "--output",
-    "output",
-    default=STDOUT,
-    metavar="FILE|FOLDER",
-    help="File to write: .npy (vectors only), .jsonl or .parquet (text and vector); '-' is jsonl to stdout. "
-    "A name that ends in / or has no ending is a folder of shards.",
-    show_default=True,
-)
-@click.option(
-    "--as",
-    "output_type",
-    type=click.Choice(OUTPUT_TYPES),
-    default="float32",
-    show_default=True,
-    help="Numbers in the output. The binary ones hold a sign bit per value, eight to a byte.",
-)
-@bulk_options
-@click.option(
-    "--force", is_flag=True, help="Replace the output if it exists; the folder of a bulk job is started over."
-)
-def embed(
-    *,
-    source: TextSource,
-    model: ModelChoice,
-    prompt: PromptChoice,
-    output: str,
-    output_type: OutputType,
-    bulk: BulkChoice,
-    force: bool,
-) -> None:
-    """Embed the texts of FILE (default: '-', standard input).
-
-    FILE is plain lines, csv, tsv, jsonl or parquet, by its ending; all but parquet may be gzipped. In a file
-    of lines every line is a text, an empty one too, so that row i of the output is line i. Files of any size
-    are read and written as a stream, and the output appears only when it is complete.
-
-    With a FOLDER, texts are written in shards as they are embedded, each different text once. Run the same command
-    again after a stop or a kill, and it goes on; after rows have changed, and it embeds the new texts only.
-    """
-    from twinvec.data.table import write_format
-    from twinvec.data.write import write_vectors
-    from twinvec.files import check_target
-
-    if output != STDOUT and is_folder(output):
-        embed_folder(source, output, model=model, prompt=prompt, output_type=output_type, bulk=bulk, force=force)
-        return
-    bulk.refuse_for_file()
-
-    if output != STDOUT:
-        write_format(output)
-        check_target(Path(output), replace=force)
-    texts = source.texts()
-    started = time.perf_counter()
-    if sys.stderr.isatty() and source.file != STDOUT:
-        say(f"Embedding the texts of {source.file} ...")
-    rows = _embedded(texts, model, prompt=prompt, output_type=output_type)
-    if output == STDOUT:
-        _print_rows(rows)
-        return
-    if_interrupted(f"{output} was not written.")
-    n_rows = write_vectors(rows, output, replace=force)
-    took = time.perf_counter() - started
-    say(f"Wrote {n_rows:,} vector{'s' * (n_rows != 1)} to {output} in {show_seconds(took)}.")
-
-
-def _embedded(
-    texts: Iterator[str], model: ModelChoice, *, prompt: PromptChoice, output_type: OutputType
-) -> Iterator[tuple[str, Array]]:
-    """Every text with its vector. Only the texts that the encoder has read ahead are held."""
-    from twinvec.progress import Progress
-
-    encoder = model.load()
-    waiting: deque[str] = deque()
-
-    def remembered() -> Iterator[str]:
-        for text in texts:
-            waiting.append(text)
-            yield text
-
-    vectors = encoder.encode_iter(
-        remembered(), prompt=prompt.prompt, prompt_name=prompt.prompt_name, output=output_type
-    )
-    with Progress(None, "embedding") as bar:
-        for vector in vectors:
-            yield waiting.popleft(), vector
-            bar.advance(1)
-
-
-def _print_rows(rows: Iterator[tuple[str, Array]]) -> None:
-    from twinvec.data.write import jsonl_row
-    from twinvec.progress import standard_output
-
-    stdout = standard_output()
-    for text, vector in rows:
-        stdout.write(jsonl_row(text, vector))
-    stdout.flush()

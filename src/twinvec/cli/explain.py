@@ -48,11 +48,12 @@ def explain(
     The contributions of each text's tokens add up to the cosine. They are exact for mean pooling and for SBERT-WK
     (--readout wk), whose vectors are sums over tokens; other models are refused.
     """
+    import twinvec
     from twinvec.files import check_target, new_file
 
     if html_file is not None:
         check_target(html_file, replace=force)
-    pair = model.load().explain_pair(left, right, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
+    pair = twinvec.explain(left, right, model=model.embedder(prompt))
     if as_json:
         print_json(_as_dict(pair))
     else:

@@ -9,17 +9,26 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from twinvec.choices import DEFAULT_MODEL, DEVICES, LONG_POLICIES, PRECISIONS, RUNTIMES, parse_size
-from twinvec.cli.screen import say
+from twinvec.choices import (
+    DEFAULT_MODEL,
+    DEVICES,
+    LONG_POLICIES,
+    MOST_ALL_PAIRS,
+    PAIR_METHODS,
+    PRECISIONS,
+    RUNTIMES,
+    PairMethod,
+    parse_size,
+)
+from twinvec.data.table import READ_FORMATS
 
 if TYPE_CHECKING:
+    from twinvec.embedder import ModelEmbedder
     from twinvec.encoder import Encoder
-    from twinvec.search import Index
-    from twinvec.types import Vectors
 
 __all__ = [
-    "METHODS",
     "METHOD_OPTIONS",
     "MODEL_VARIABLE",
     "Decorator",
@@ -27,14 +36,16 @@ __all__ = [
     "ModelChoice",
     "PromptChoice",
     "TextSource",
-    "WholeRows",
+    "column_option",
     "csv_safe_option",
+    "format_option",
     "gathered",
+    "is_given",
     "method_choice",
     "method_options",
     "model_options",
+    "out_option",
     "prompt_options",
-    "read_whole_rows",
     "text_options",
 ]
 
@@ -42,8 +53,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
 MODEL_VARIABLE = "TWINVEC_MODEL"
+FORMATS = tuple(READ_FORMATS)
 READOUTS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "wk")
-FORMATS = ("lines", "csv", "tsv", "jsonl", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,27 @@ class ModelChoice:
         settings: dict[str, Any] = asdict(self)  # click has checked the words
         return twinvec.load(settings.pop("name"), **settings)
 
+    def embedder(self, prompt: PromptChoice | None = None) -> ModelEmbedder:
+        """The model, found and loaded when the library needs it, with what stands before every text."""
+        import twinvec
+
+        settings = asdict(self)
+        return twinvec.ModelEmbedder(settings.pop("name"), settings, **({} if prompt is None else asdict(prompt)))
+
+    def given(self) -> tuple[str | None, dict[str, Any]]:
+        """The name and the settings that stand in the command line, for a collection that has a model already.
+
+        The variable for the model does not count: it says which one to take, not to change one.
+        """
+        found = {name: value for name, value in asdict(self).items() if is_given(name, ParameterSource.COMMANDLINE)}
+        return found.pop("name", None), found
+
+
+def is_given(option: str, *sources: ParameterSource) -> bool:
+    """Whether the user has given an option, in one of some ways or in any, rather than left it to its default."""
+    found = click.get_current_context().get_parameter_source(option)
+    return found in sources if sources else found is not ParameterSource.DEFAULT
+
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
@@ -78,12 +110,16 @@ class TextSource:
     column: str | None
     format: str | None
 
+    def announce(self) -> None:
+        """Say that the terminal is read, if it is."""
+        if self.file == "-" and sys.stdin.isatty():
+            click.echo("Reading texts from the terminal, one per line; end with Ctrl-D.", err=True)
+
     def texts(self) -> Iterator[str]:
         """The texts, one at a time; the first is read at once, so that errors show early."""
         from twinvec.data.read import read_texts
 
-        if self.file == "-" and sys.stdin.isatty():
-            click.echo("Reading texts from the terminal, one per line; end with Ctrl-D.", err=True)
+        self.announce()
         return read_texts(self.file, self.column, format=self.format)
 
 
@@ -152,14 +188,16 @@ MODEL_OPTIONS: dict[str, Decorator] = {
     ),
     "offline": click.option("--offline", is_flag=True, help="Never ask the network for a model."),
 }
+column_option = click.option(
+    "--column", help="Column of the texts. Default: the only one, or text, sentence or content."
+)
+format_option = click.option(
+    "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
+)
 TEXT_OPTIONS: dict[str, Decorator] = {
     "file": click.argument("file", metavar="[FILE]", default="-"),
-    "column": click.option(
-        "--column", help="Column of the texts. Default: the only one, or text, sentence or content."
-    ),
-    "format": click.option(
-        "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
-    ),
+    "column": column_option,
+    "format": format_option,
 }
 csv_safe_option = click.option(
     "--csv-safe",
@@ -199,18 +237,19 @@ text_options = gathered(TEXT_OPTIONS, "source", build=TextSource)
 prompt_options = gathered(PROMPT_OPTIONS, "prompt", build=PromptChoice)
 
 
-METHODS = ("auto", "exact", "index")
-MOST_EXACT = 200_000  # texts; comparing all pairs of so many takes a minute
-N_SAMPLE = 200
+def out_option(metavar: str, help: str, **settings: Any) -> Decorator:  # noqa: ANN401 - as click has them
+    """Where the result goes, called the same in every command."""
+    return click.option("-o", "--out", "out", metavar=metavar, help=help, **settings)
+
 
 METHOD_OPTIONS: dict[str, Decorator] = {
     "method": click.option(
         "--method",
-        type=click.Choice(METHODS),
-        default=METHODS[0],
+        type=click.Choice(PAIR_METHODS),
+        default=PAIR_METHODS[0],
         show_default=True,
         help="Compare all pairs, or those that an index finds (extra: search). auto: an index from "
-        f"{MOST_EXACT:,} texts on.",
+        f"{MOST_ALL_PAIRS:,} texts on.",
     ),
     "max_memory": click.option(
         "--max-memory", metavar="SIZE", help="For an index: its memory, such as 4GB; a smaller kind is taken."
@@ -222,61 +261,15 @@ METHOD_OPTIONS: dict[str, Decorator] = {
 class MethodChoice:
     """How pairs are found, and the most bytes that an index may take (None: all that it wants)."""
 
-    method: str
+    method: PairMethod
     max_memory: int | None
 
-    def build(self, vectors: Vectors) -> Index | None:
-        """The index to search by, with words about it and its recall on standard error; None for exact comparison."""
-        if self.method == "exact" or (self.method == "auto" and len(vectors) <= MOST_EXACT):
-            return None
-        from twinvec.search import build_index, measure_recall
-        from twinvec.search.approximate import sample_rows
 
-        index = build_index(vectors, max_memory=self.max_memory)
-        say(f"Index of {len(index):,} vectors: {index.settings.words()}.")
-        say(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).words()}.")
-        return index
-
-
-def method_choice(method: str, max_memory: str | None) -> MethodChoice:
-    """The choice; a size that is none, or that nothing would use, is told before anything is done."""
+def method_choice(method: PairMethod, max_memory: str | None) -> MethodChoice:
+    """The choice; an invalid size, or one that nothing would use, is reported before any work."""
     if max_memory is not None and method == "exact":
         raise click.UsageError("--max-memory is for an index, not for --method exact.")
     return MethodChoice(method, None if max_memory is None else parse_size(max_memory))
 
 
 method_options = gathered(METHOD_OPTIONS, "method", build=method_choice)
-
-
-@dataclass(frozen=True, slots=True)
-class WholeRows:
-    """The texts of a file, and beside each the values of all columns."""
-
-    texts: list[str]
-    columns: tuple[str, ...]
-    values: list[list[object]]
-    format: str
-
-
-def read_whole_rows(source: TextSource) -> WholeRows:
-    """All rows of the file; refuses one without rows, and a row without a text."""
-    from twinvec.data.read import open_table
-    from twinvec.data.table import choose_column, read_format, text_of
-    from twinvec.errors import InputError
-
-    format = read_format(source.file, source.format)
-    if source.column is not None and format == "lines":
-        raise InputError(f"Plain lines have no columns, so there is no column {source.column!r}.")
-    table = open_table(source.file, format=source.format)
-    if not table.columns:
-        raise InputError(f"{table.name} holds no texts.", hint="Give it at least one row.")
-    column = choose_column(table.columns, source.column, source=table.name)
-    texts, values = [], []
-    for row in table.rows(table.columns):
-        if isinstance(row, Exception):
-            raise row
-        texts.append(text_of(row.values[column], column, where=row.where))
-        values.append(list(row.values.values()))
-    if not texts:
-        raise InputError(f"{table.name} holds no texts.", hint="Give it at least one row.")
-    return WholeRows(texts, table.columns, values, format)

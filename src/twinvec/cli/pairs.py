@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from twinvec.cli.options import (
     MethodChoice,
     ModelChoice,
     PromptChoice,
     TextSource,
+    is_given,
     method_options,
     model_options,
     prompt_options,
     text_options,
 )
-from twinvec.cli.screen import open_console, plain_table, print_json
+from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:
     from twinvec.search import Pairs
-    from twinvec.types import Vectors
 
 __all__ = ["pairs"]
-
-PER_TEXT = 10  # neighbours of each text that an index is asked for
 
 
 @click.command()
@@ -61,11 +59,20 @@ def pairs(
     that an index finds near. A terminal gets a table; a file or a pipe gets JSON lines with the score, the two texts
     and their rows, counted from 0.
     """
-    if per_text is not None and given("k"):
+    import twinvec
+
+    if per_text is not None and is_given("k"):
         raise click.UsageError("Give -k or --per-text, not both.")
     texts = list(source.texts())
-    vectors = model.load().encode(texts, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
-    found = find_pairs(vectors, k, threshold=threshold, per_text=per_text, method=method)
+    found = twinvec.find_pairs(
+        texts,
+        k,
+        model=model.embedder(prompt),
+        threshold=threshold,
+        per_text=per_text,
+        **asdict(method),
+        tell=say,
+    )
     if as_json or not sys.stdout.isatty():
         for row in _json_rows(found, texts):
             print_json(row)
@@ -74,26 +81,6 @@ def pairs(
     for left, right, score in zip(*found, strict=True):
         table.add_row(f"{score:.3f}", f"{texts[left]}\n{texts[right]}")
     open_console().print(table)
-
-
-def find_pairs(
-    vectors: Vectors, k: int, *, threshold: float | None, per_text: int | None, method: MethodChoice
-) -> Pairs:
-    """The best pairs of all, or those of each text with its nearest; exact, or by an index."""
-    from twinvec.search import approximate_pairs, most_similar_pairs, neighbor_pairs, neighbors
-
-    index = method.build(vectors)
-    if index is not None:
-        n_pairs = k if per_text is None else None
-        return approximate_pairs(vectors, n_pairs, threshold=threshold, per_text=per_text or PER_TEXT, index=index)
-    if per_text is None:
-        return most_similar_pairs(vectors, k, threshold=threshold)
-    return neighbor_pairs(neighbors(vectors, per_text), threshold=threshold)
-
-
-def given(option: str) -> bool:
-    """Whether the user has given an option, rather than left it to its default."""
-    return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT
 
 
 def _json_rows(found: Pairs, texts: Sequence[str]) -> Iterator[dict[str, object]]:

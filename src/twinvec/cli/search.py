@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.choices import SEARCH_MODES
 from twinvec.cli.options import FORMATS, ModelChoice, TextSource, model_options
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:
-    from twinvec.collection import Hit
+    from twinvec.choices import SearchMode
 
 __all__ = ["search"]
 
-MODES = ("dense", "text", "hybrid")
 STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is shown of a text, from a collection or from a file."""
+
+    score: float
+    id: str
+    text: str
+    metadata: Mapping[str, object] = field(default_factory=dict)
 
 
 @click.command()
@@ -27,7 +38,7 @@ STDIN = "-"
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many texts.")
 @click.option(
     "--mode",
-    type=click.Choice(MODES),
+    type=click.Choice(SEARCH_MODES),
     default="dense",
     show_default=True,
     help="By meaning (dense), by words (text), or by both (hybrid).",
@@ -42,7 +53,7 @@ def search(
     place: str,
     query: str,
     k: int,
-    mode: str,
+    mode: SearchMode,
     where: str | None,
     column: str | None,
     format: str | None,
@@ -79,36 +90,30 @@ def search(
 
 
 def _of_collection(
-    place: str, query: str, k: int, *, mode: str, where: str | None, model: ModelChoice
-) -> Sequence[Hit]:
-    from twinvec.cli.index import given_model
-    from twinvec.collection import Collection
+    place: str, query: str, k: int, *, mode: SearchMode, where: str | None, model: ModelChoice
+) -> list[Found]:
+    import twinvec
 
-    collection = Collection.open(place)
-    given = given_model(model, collection.model, collection.path)
-    if given is not None:
-        collection = Collection.open(place, model=given.embedder)
-    return collection.search(query, k, mode=mode, where=where)  # type: ignore[arg-type]  # click has checked the word
-
-
-def _of_file(source: TextSource, query: str, k: int, *, model: ModelChoice) -> Sequence[Hit]:
-    from twinvec.collection import Hit
-    from twinvec.search import search as search_vectors
-
-    texts = list(source.texts())
-    encoder = model.load()
-    found = search_vectors(
-        encoder.encode_query(query), encoder.encode_document(texts), k=k, similarity=encoder.folder.similarity
-    )
-    return [Hit(str(row), texts[row], float(score)) for row, score in zip(found.ids[0], found.scores[0], strict=True)]
+    name, arguments = model.given()
+    collection = twinvec.Collection.open(place, model=name, arguments=arguments)
+    return [
+        Found(hit.score, hit.id, hit.text, hit.metadata) for hit in collection.search(query, k, mode=mode, where=where)
+    ]
 
 
-def _row(hit: Hit) -> dict[str, object]:
+def _of_file(source: TextSource, query: str, k: int, *, model: ModelChoice) -> list[Found]:
+    import twinvec
+
+    hits = twinvec.search_texts(query, list(source.texts()), k, model=model.embedder())
+    return [Found(hit.score, str(hit.row), hit.text) for hit in hits]
+
+
+def _row(hit: Found) -> dict[str, object]:
     row: dict[str, object] = {"score": round(hit.score, 6), "id": hit.id, "text": hit.text}
     return {**row, "metadata": hit.metadata} if hit.metadata else row
 
 
-def _print_table(hits: Sequence[Hit]) -> None:
+def _print_table(hits: Sequence[Found]) -> None:
     table = plain_table("score", "id", "text")
     for hit in hits:
         told = ", ".join(f"{name}: {_shown(value)}" for name, value in hit.metadata.items())

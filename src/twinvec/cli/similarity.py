@@ -21,12 +21,12 @@ def similarity(*, left: str, right: str, model: ModelChoice, prompt: PromptChoic
 
     Higher means nearer, with every measure: the distances (euclidean, manhattan) are printed negated.
     """
+    import twinvec
+
     encoder = model.load()
     one, other = encoder.encode([left, right], prompt=prompt.prompt, prompt_name=prompt.prompt_name)
     if measure is None:
         score = encoder.similarity_pairwise(one, other)
     else:
-        from twinvec.vectors import similarity_pairwise
-
-        score = similarity_pairwise(one, other, measure)
+        score = twinvec.similarity_pairwise(one, other, measure)
     click.echo(f"{float(score[0]):.6f}")

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twinvec.choices import LINKAGES, Linkage
 from twinvec.cluster.kmeans import check_not_empty
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search.measures import unit_rows_of
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import numeric_rows
 
-__all__ = ["Agglomerative", "AgglomerativeSettings", "Linkage"]
-
-Linkage = Literal["average", "complete"]
+__all__ = ["Agglomerative", "AgglomerativeSettings"]
 
 MOST_ROWS = 20_000  # 1.6 GB of scores
 
@@ -38,8 +36,8 @@ class AgglomerativeSettings:
     linkage: Linkage = "average"
 
     def __post_init__(self) -> None:
-        if self.linkage not in get_args(Linkage):
-            raise UnknownNameError("linkage", self.linkage, get_args(Linkage))
+        if self.linkage not in LINKAGES:
+            raise UnknownNameError("linkage", self.linkage, LINKAGES)
         if not np.isfinite(self.threshold):
             raise InputError(f"threshold must be a number, got {self.threshold}.")
 
@@ -69,7 +67,7 @@ class Agglomerative:
             )
         units = unit_rows_of(rows)
         scores = np.asarray(units @ units.T)
-        joined = join_similar(scores, self.settings.threshold, LINKAGES[self.settings.linkage])
+        joined = join_similar(scores, self.settings.threshold, JOINS[self.settings.linkage])
         self.labels_ = by_size(joined)
         self.n_clusters_ = int(self.labels_.max()) + 1
         return self
@@ -79,7 +77,7 @@ def join_similar(scores: Vectors, threshold: float, linkage: Join) -> Ids:
     """For each row the lowest row of its cluster, ``(n,)``. ``scores`` ``(n, n)`` is used up.
 
     >>> scores = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.4], [0.9, 0.4, 1.0]], dtype=np.float32)
-    >>> join_similar(scores, 0.5, LINKAGES["average"]).tolist()
+    >>> join_similar(scores, 0.5, JOINS["average"]).tolist()
     [0, 1, 0]
     """
     n = len(scores)
@@ -130,7 +128,7 @@ def _join(scores: Vectors, first: int, second: int, sizes: Ids, linkage: Join) -
 
 Join = Callable[[Vectors, Vectors, int, int], Vectors]
 
-LINKAGES: dict[Linkage, Join] = {
+JOINS: dict[Linkage, Join] = {
     "average": lambda one, other, n_one, n_other: np.asarray((n_one * one + n_other * other) / (n_one + n_other)),
     "complete": lambda one, other, n_one, n_other: np.minimum(one, other),
 }

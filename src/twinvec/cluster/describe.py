@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from math import log
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twinvec.choices import PROJECTIONS, Projection
 from twinvec.cluster.kmeans import check_not_empty
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.extras import require
@@ -23,7 +24,6 @@ from twinvec.vectors import numeric_rows, unit_rows
 __all__ = [
     "Cluster",
     "Clustering",
-    "Projection",
     "choose_projection",
     "describe_clusters",
     "key_words",
@@ -143,8 +143,6 @@ def _described(
     return Cluster(label, len(members), closeness, tuple(words), tuple(nearest.values()), tuple(nearest))
 
 
-Projection = Literal["auto", "pca", "umap"]
-
 BLOCK_ROWS = 8192
 FEWEST_FOR_UMAP = 4  # fewer have no graph of neighbours
 
@@ -154,8 +152,8 @@ def choose_projection(wanted: Projection, n: int) -> Literal["pca", "umap"]:
 
     Refuses at once what cannot be done.
     """
-    if wanted not in get_args(Projection):
-        raise UnknownNameError("projection", wanted, get_args(Projection))
+    if wanted not in PROJECTIONS:
+        raise UnknownNameError("projection", wanted, PROJECTIONS)
     if wanted == "auto":
         return "umap" if find_spec("umap") and n >= FEWEST_FOR_UMAP else "pca"
     if wanted == "umap":

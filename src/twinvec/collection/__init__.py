@@ -1,6 +1,7 @@
 """Texts that are kept and searched: a folder, or a place in an object store, on LanceDB (extra ``search``)."""
 
 from twinvec.collection.collection import Collection, Reindexed, Version
+from twinvec.collection.import_file import Imported, ImportSource
 from twinvec.collection.model import ModelRecord
 from twinvec.collection.rows import Entry, Hit, own_id
 from twinvec.collection.search import Scorer, reciprocal_rank_fusion
@@ -10,6 +11,8 @@ __all__ = [
     "Collection",
     "Entry",
     "Hit",
+    "ImportSource",
+    "Imported",
     "ModelRecord",
     "Reindexed",
     "Scorer",

@@ -7,10 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
+from typing import TYPE_CHECKING, Any
 
-from twinvec.choices import DEFAULT_MODEL
+from twinvec.choices import DEFAULT_MODEL, SEARCH_MODES, SearchMode
 from twinvec.collection.indexes import LanceTable, check_language, has_index, lance_errors
-from twinvec.collection.model import CollectionModel, ModelRecord, another_model, as_model, remembered_model
+from twinvec.collection.model import (
+    CollectionModel,
+    ModelRecord,
+    another_model,
+    as_model,
+    given_model,
+    remembered_model,
+)
 from twinvec.collection.rows import (
     Entry,
     Hit,
@@ -25,8 +33,6 @@ from twinvec.collection.rows import (
 )
 from twinvec.collection.schema import Header, kinds_of_schema, pyarrow
 from twinvec.collection.search import (
-    MODES,
-    Mode,
     Scorer,
     dense_hits,
     filter_errors,
@@ -52,6 +58,9 @@ from twinvec.collection.write import (
 from twinvec.embedder import Embedder, ModelLike
 from twinvec.errors import CollectionError, InputError, UnknownNameError, shown
 from twinvec.model.tokenizer import check_text
+
+if TYPE_CHECKING:
+    from twinvec.collection.import_file import Imported, ImportSource
 
 __all__ = ["Collection", "Reindexed", "Version"]
 
@@ -123,6 +132,7 @@ class Collection:
         path: str | os.PathLike[str],
         *,
         model: ModelLike | Embedder | None = None,
+        arguments: Mapping[str, Any] | None = None,
         version: int | None = None,
         storage: dict[str, str] | None = None,
     ) -> Collection:
@@ -130,13 +140,12 @@ class Collection:
 
         Its model is loaded when a text must be embedded, if it is on this machine: a collection, which may have been
         made by others, is not a reason to fetch one. ``model`` is for one that may be fetched, has moved, or is loaded
-        already; one with another content is refused.
+        already; one with another content is refused. ``arguments`` of :func:`twinvec.load` say how to run it.
         """
         check_version(version)
         opened = cls(Store(locate(path, storage)), None, version)
         header = opened._header(opened._table())
-        if model is not None:
-            opened._own = as_model(model)
+        opened._own = given_model(header.model, opened.path, model, arguments)
         opened._check_model(header)
         return opened
 
@@ -194,6 +203,16 @@ class Collection:
         """
         return self._write(checked_rows(texts, ids, metadata), replaces=True)
 
+    def import_file(self, source: str | os.PathLike[str] | ImportSource) -> Imported:
+        """Add the rows of a file by ``upsert``, some thousands in each write; a file's name, or which columns to take.
+
+        A row is known by its id; without a column of ids, by its text. A run that was killed goes on when repeated.
+        :func:`twinvec.index_file` also makes the collection, once the first rows are checked.
+        """
+        from twinvec.collection.import_file import import_rows  # which makes collections
+
+        return import_rows(self, source)
+
     def delete(self, ids: Iterable[str] | None = None, *, where: str | None = None) -> int:
         """Remove texts by their ids, or all that a condition holds for. Returns how many there were."""
         if (ids is None) == (where is None):
@@ -221,7 +240,7 @@ class Collection:
         query: str,
         k: int = 10,
         *,
-        mode: Mode = "dense",
+        mode: SearchMode = "dense",
         where: str | None = None,
         rerank: Scorer | None = None,
         candidates: int = CANDIDATES,
@@ -241,8 +260,8 @@ class Collection:
             raise InputError(
                 f"rerank is {shown(rerank)}, not a function.", hint="Give a function of a query and texts."
             )
-        if mode not in MODES:
-            raise UnknownNameError("mode", mode, MODES)
+        if mode not in SEARCH_MODES:
+            raise UnknownNameError("mode", mode, SEARCH_MODES)
         table = self._table() if mode == "dense" else self._table_with_words()
         where = usable_filter(table, where)
         depth = k if rerank is None and mode != "hybrid" else max(k, candidates)

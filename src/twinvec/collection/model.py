@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from os import PathLike
 from pathlib import Path
 from shlex import quote
+from types import NoneType
 from typing import Any, get_args
 
 import numpy as np
@@ -33,7 +35,7 @@ from twinvec.types import Vectors
 from twinvec.vectors import checked_vectors
 from twinvec.wk import WKSettings
 
-__all__ = ["CollectionModel", "ModelRecord", "another_model", "as_model", "remembered_model"]
+__all__ = ["CollectionModel", "ModelRecord", "another_model", "as_model", "given_model", "remembered_model"]
 
 METRICS = {"cosine": "cosine", "dot": "dot", "euclidean": "l2"}  # ours to Lance's
 WIDEST = 2**31 - 1
@@ -151,6 +153,21 @@ def _record(embedder: ModelEmbedder, name: str) -> ModelRecord:
     return ModelRecord(name, embedder.space, encoder.width, embedder.similarity, settings)
 
 
+def given_model(
+    record: ModelRecord, place: str, model: ModelLike | Embedder | None, arguments: Mapping[str, Any] | None
+) -> CollectionModel | None:
+    """The model that the caller of the collection at ``place`` asks for, loaded; None if the caller says nothing of it.
+
+    Without ``model``, ``arguments`` of :func:`twinvec.load` change how the remembered one is run. A model is fetched
+    only if the caller names it: the word of a collection is not enough.
+    """
+    if arguments and not isinstance(model, (str, PathLike, NoneType)):
+        raise InputError("A model that is loaded takes no arguments.", hint="Give its name or folder with them.")
+    if model is not None:
+        return as_model(model, arguments)
+    return remembered_model(record, place, arguments) if arguments else None
+
+
 def remembered_model(record: ModelRecord, place: str, given: Mapping[str, Any] | None = None) -> CollectionModel:
     """Load the model that the collection at ``place`` names, if it is on this machine and of the content it says.
 
@@ -158,7 +175,7 @@ def remembered_model(record: ModelRecord, place: str, given: Mapping[str, Any] |
     says, and go before those remembered.
     """
     folder = _folder_here(record, place)
-    embedder = ModelEmbedder(folder, {**record.settings, **(given or {})})
+    embedder = ModelEmbedder(folder, {**record.settings, **(given or {})}).find()
     embedder.model = record.name
     own = read_model_folder(folder)
     if "readout" in record.settings:

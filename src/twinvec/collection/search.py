@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from twinvec.extras import require
 from twinvec.types import Vectors
 
 __all__ = [
-    "MODES",
-    "Mode",
     "Scorer",
     "dense_hits",
     "filter_errors",
@@ -52,8 +50,6 @@ def reciprocal_rank_fusion(rankings: Sequence[Sequence[Id]], *, smoothing: float
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-Mode = Literal["dense", "text", "hybrid"]
-MODES: tuple[str, ...] = get_args(Mode)
 # of a query and n texts: n scores, higher is better
 Scorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
 

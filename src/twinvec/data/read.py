@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
@@ -34,12 +35,14 @@ from twinvec.extras import require
 from twinvec.types import Array
 
 __all__ = [
+    "TextRows",
     "open_csv",
     "open_jsonl",
     "open_parquet",
     "open_table",
     "open_tsv",
     "read_rows",
+    "read_text_rows",
     "read_texts",
     "write_parquet",
 ]
@@ -306,6 +309,31 @@ def read_rows(path: str | Path, columns: Sequence[str], *, format: str | None = 
         check_columns(table.columns, columns, source=table.name)
         rows = _rows(table, columns)
     return _with_first(rows, problem=f"{table.name} holds no rows.")
+
+
+@dataclass(frozen=True, slots=True)
+class TextRows:
+    """The texts of a file, and beside each the values of all columns."""
+
+    texts: list[str]
+    columns: tuple[str, ...]
+    values: list[list[object]]
+    format: str
+
+
+def read_text_rows(path: str | Path, column: str | None = None, *, format: str | None = None) -> TextRows:
+    """All rows of a file, or of standard input for ``-``; refuses one without rows, and a row without a text."""
+    found = read_format(str(path), format)
+    if column is not None and found == "lines":
+        raise _no_columns(column)
+    table = open_table(path, format=format)
+    chosen = choose_column(table.columns, column, source=table.name) if table.columns else ""
+    rows = _rows(table, table.columns) if table.columns else iter(())
+    texts, values = [], []
+    for row in _with_first(rows, problem=f"{table.name} holds no texts."):
+        texts.append(text_of(row.values[chosen], chosen, where=row.where))
+        values.append(list(row.values.values()))
+    return TextRows(texts, table.columns, values, found)
 
 
 def _texts(table: Table, column: str | None) -> Iterator[str]:

@@ -15,7 +15,7 @@ from twinvec.search.exact import Hits, search, top_k
 from twinvec.search.index import Index, IndexSettings, choose_index, rescored, search_index
 from twinvec.search.index_files import load_index, new_index, save_index
 from twinvec.search.negatives import NegativeSettings, hard_negatives, mine_triplets
-from twinvec.search.neighbors import Duplicates, Keep, find_duplicates, neighbor_pairs, neighbors
+from twinvec.search.neighbors import Duplicates, duplicate_rows, neighbor_pairs, neighbors
 from twinvec.search.pairs import Pairs, most_similar_pairs
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "Hits",
     "Index",
     "IndexSettings",
-    "Keep",
     "NegativeSettings",
     "Pairs",
     "Recall",
@@ -32,9 +31,9 @@ __all__ = [
     "approximate_pairs",
     "build_index",
     "choose_index",
+    "duplicate_rows",
     "encode_codes",
     "fill_index",
-    "find_duplicates",
     "hard_negatives",
     "load_index",
     "measure_recall",

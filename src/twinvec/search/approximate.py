@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twinvec.choices import Keep
 from twinvec.errors import InputError
 from twinvec.progress import Progress
 from twinvec.search.exact import Hits, search
@@ -16,7 +17,6 @@ from twinvec.search.index import Index, IndexSettings, check_queries, choose_ind
 from twinvec.search.index_files import new_index
 from twinvec.search.neighbors import (
     Duplicates,
-    Keep,
     choose_duplicates,
     different_pairs,
     graph_of,
@@ -164,7 +164,7 @@ def approximate_duplicates(
     lengths: ArrayLike | None = None,
     index: Index | None = None,
 ) -> Duplicates:
-    """``find_duplicates`` by the neighbours that an index finds; a few duplicates may be missed."""
+    """``duplicate_rows`` by the neighbours that an index finds; a few duplicates may be missed."""
     order = preference(len(vectors), keep, lengths)
     graph = graph_of([pairs_above(vectors, threshold, index=index)], len(vectors))
     return choose_duplicates(graph, order, vectors)

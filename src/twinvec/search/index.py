@@ -30,7 +30,7 @@ __all__ = [
 
 IndexKind = Literal["exact", "flat", "hnsw", "ivf-sq8", "ivf-pq"]
 
-MOST_EXACT = 50_000  # up to here a query by exact search takes a few milliseconds
+MOST_SCANNED = 50_000  # vectors; comparing a query with all of them takes a few milliseconds
 MOST_HNSW = 1_000_000  # a graph of more takes long to build
 FEWEST_PER_CELL = 39  # below, k-means has too little to learn from
 MOST_CELLS = 16_384
@@ -95,8 +95,8 @@ def choose_index(n: int, width: int, max_memory: int | None = None) -> IndexSett
     n_cells = _n_cells(n)
     effort = max(16, min(64, n_cells // 32))
     choices = [
-        *([IndexSettings("exact")] if n <= MOST_EXACT else []),
-        *([IndexSettings("hnsw")] if MOST_EXACT < n <= MOST_HNSW else []),
+        *([IndexSettings("exact")] if n <= MOST_SCANNED else []),
+        *([IndexSettings("hnsw")] if MOST_SCANNED < n <= MOST_HNSW else []),
         IndexSettings("ivf-sq8", n_cells=n_cells, effort=effort),
         *(
             IndexSettings("ivf-pq", n_cells=n_cells, effort=effort, code_bytes=code_bytes, oversample=20)

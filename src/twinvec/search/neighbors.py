@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twinvec.choices import KEEPS, Keep
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search.exact import Hits, search
 from twinvec.search.pairs import Pairs, all_pairs_above, best_first, exact_cosines
@@ -17,10 +18,9 @@ from twinvec.vectors import checked_rows, numeric_rows
 __all__ = [
     "Duplicates",
     "Graph",
-    "Keep",
     "choose_duplicates",
     "different_pairs",
-    "find_duplicates",
+    "duplicate_rows",
     "graph_of",
     "neighbor_pairs",
     "neighbors",
@@ -120,9 +120,6 @@ def different_pairs(pairs: Pairs) -> Pairs:
     return pairs.take(np.unique(pairs.left * n + pairs.right, return_index=True)[1])
 
 
-Keep = Literal["first", "longest"]
-
-
 class Duplicates(NamedTuple):
     """Rows to keep, ``(kept,)``, rising; rows to remove, and for each the kept row it repeats and their score."""
 
@@ -132,14 +129,14 @@ class Duplicates(NamedTuple):
     scores: NDArray[np.float32]
 
 
-def find_duplicates(
+def duplicate_rows(
     vectors: ArrayLike, threshold: float = 0.95, *, keep: Keep = "first", lengths: ArrayLike | None = None
 ) -> Duplicates:
     """Rows of ``vectors`` ``(n, width)`` that repeat others, by a cosine of at least ``threshold``, exactly.
 
     ``keep`` prefers the row that comes first, or that of the longest text, by ``lengths`` ``(n,)``.
 
-    >>> find_duplicates([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]]).removed.tolist()
+    >>> duplicate_rows([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]]).removed.tolist()
     [2]
     """
     rows = numeric_rows(vectors, "vectors")
@@ -182,8 +179,8 @@ def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Dupl
 
 def preference(n: int, keep: Keep, lengths: ArrayLike | None) -> Ids:
     """The order in which ``n`` rows are preferred, ``(n,)``."""
-    if keep not in get_args(Keep):
-        raise UnknownNameError("text to keep", keep, get_args(Keep))
+    if keep not in KEEPS:
+        raise UnknownNameError("text to keep", keep, KEEPS)
     if keep == "first":
         return np.arange(n)
     longest = np.asarray([] if lengths is None else lengths)

@@ -75,7 +75,7 @@ def open_system(choice: SystemChoice) -> Embedder:
     if settings.get("precision") == "bfloat16" and not _computes_bfloat16():
         logger.warning("This machine computes bfloat16 in float32, so float32 is evaluated.")
         settings["precision"] = "float32"
-    return ModelEmbedder(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name)
+    return ModelEmbedder(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name).find()
 
 
 def _computes_bfloat16() -> bool:

@@ -1,0 +1,152 @@
+"""Texts that are alike: the most similar pairs, near-duplicates, and the best texts for a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from twinvec.choices import DEFAULT_MODEL, MOST_ALL_PAIRS, PAIR_METHODS, Keep, PairMethod
+from twinvec.embedder import Embedder, ModelLike, as_embedder, embed_texts
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.model.tokenizer import check_text, check_texts
+from twinvec.search.approximate import (
+    approximate_duplicates,
+    approximate_pairs,
+    build_index,
+    measure_recall,
+    sample_rows,
+)
+from twinvec.search.exact import search
+from twinvec.search.index import Index
+from twinvec.search.neighbors import (
+    Duplicates,
+    duplicate_rows,
+    neighbor_pairs,
+    neighbors,
+    with_equal_texts,
+)
+from twinvec.search.pairs import Pairs, most_similar_pairs
+from twinvec.types import Vectors
+
+__all__ = ["TextHit", "find_duplicates", "find_pairs", "listed_texts", "pair_index", "search_texts"]
+
+Tell = Callable[[str], None]
+
+PER_TEXT = 10  # neighbors of each text that an index is asked for
+N_SAMPLE = 200  # queries by which the recall of an index is measured
+
+
+class TextHit(NamedTuple):
+    """A text that was found, its row in the list, counted from 0, and its score."""
+
+    row: int
+    text: str
+    score: float
+
+
+def find_pairs(
+    texts: Iterable[str],
+    k: int = 20,
+    *,
+    model: ModelLike | Embedder = DEFAULT_MODEL,
+    threshold: float | None = None,
+    per_text: int | None = None,
+    method: PairMethod = "auto",
+    max_memory: int | None = None,
+    tell: Tell | None = None,
+) -> Pairs:
+    """The most similar pairs among some texts by cosine, best first: their rows ``left`` and ``right``, and ``scores``.
+
+    Args:
+        k: how many pairs.
+        threshold: only pairs with at least this cosine.
+        per_text: instead of the ``k`` best of all, each text with this many of the texts nearest to it.
+        method: exact compares all pairs; index compares those that an index finds near (extra: search); auto is exact
+            up to 200,000 texts.
+        max_memory: the most bytes that an index may take.
+        tell: gets lines about an index and its recall.
+
+    >>> texts = ["A cat sits.", "Rain falls.", "A cat is sitting."]
+    >>> pairs = find_pairs(texts, 1)
+    >>> texts[pairs.left[0]], texts[pairs.right[0]]
+    ('A cat sits.', 'A cat is sitting.')
+    """
+    vectors = embed_texts(as_embedder(model), listed_texts(texts))
+    index = pair_index(vectors, method, max_memory=max_memory, tell=tell)
+    if index is not None:
+        n_pairs = k if per_text is None else None
+        return approximate_pairs(vectors, n_pairs, threshold=threshold, per_text=per_text or PER_TEXT, index=index)
+    if per_text is None:
+        return most_similar_pairs(vectors, k, threshold=threshold)
+    return neighbor_pairs(neighbors(vectors, per_text), threshold=threshold)
+
+
+def find_duplicates(
+    texts: Iterable[str],
+    threshold: float = 0.95,
+    *,
+    model: ModelLike | Embedder = DEFAULT_MODEL,
+    keep: Keep = "first",
+    method: PairMethod = "auto",
+    max_memory: int | None = None,
+    tell: Tell | None = None,
+) -> Duplicates:
+    """Which texts to keep, and which to remove because their cosine with a kept one is at least ``threshold``.
+
+    Rows are counted from 0; ``repeated`` has for each of ``removed`` the kept row that it repeats. No two kept texts
+    reach the threshold; by an index, a few may. ``keep`` prefers the first or the longest of several texts; ``method``,
+    ``max_memory`` and ``tell`` are as in :func:`find_pairs`.
+
+    >>> found = find_duplicates(["A cat sits.", "Rain falls.", "a cat sits"], 0.9)
+    >>> found.kept.tolist(), found.removed.tolist(), found.repeated.tolist()
+    ([0, 1], [2], [0])
+    """
+    listed = listed_texts(texts)
+    different = list(dict.fromkeys(listed))
+    vectors = embed_texts(as_embedder(model), different)
+    index = pair_index(vectors, method, max_memory=max_memory, tell=tell)
+    lengths = [len(text) for text in different]
+    if index is None:
+        found = duplicate_rows(vectors, threshold, keep=keep, lengths=lengths)
+    else:
+        found = approximate_duplicates(vectors, threshold, keep=keep, lengths=lengths, index=index)
+    return with_equal_texts(listed, different, found)
+
+
+def search_texts(
+    query: str, texts: Iterable[str], k: int = 10, *, model: ModelLike | Embedder = DEFAULT_MODEL
+) -> list[TextHit]:
+    """The ``k`` texts that answer a query best, best first, by the model's own similarity; all are compared.
+
+    >>> search_texts("a kitten", ["Rain falls.", "A young cat sits."], 1)[0].text
+    'A young cat sits.'
+    """
+    check_text(query, "query")
+    listed, embedder = listed_texts(texts), as_embedder(model)
+    asked, stored = embed_texts(embedder, [query], role="query"), embed_texts(embedder, listed, role="document")
+    found = search(asked, stored, k=k, similarity=embedder.similarity)
+    rows = zip(found.ids[0].tolist(), found.scores[0].tolist(), strict=True)
+    return [TextHit(row, listed[row], score) for row, score in rows]
+
+
+def listed_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list, each one checked."""
+    if isinstance(texts, str):
+        raise InputError("One text was given where a list is needed.", hint="Put it in a list.")
+    return check_texts(texts)
+
+
+def pair_index(vectors: Vectors, method: PairMethod, *, max_memory: int | None, tell: Tell | None) -> Index | None:
+    """The index to find pairs of ``vectors`` ``(n, width)`` by; None to compare all of them.
+
+    ``tell`` gets lines about the index and its recall, which is measured for it.
+    """
+    if method not in PAIR_METHODS:
+        raise UnknownNameError("method", method, PAIR_METHODS)
+    if method == "exact" or (method == "auto" and len(vectors) <= MOST_ALL_PAIRS):
+        return None
+    index = build_index(vectors, max_memory=max_memory)
+    if tell is not None:
+        tell(f"Index of {len(index):,} vectors: {index.settings.words()}.")
+        tell(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).words()}.")
+    return index
