@@ -1,4 +1,4 @@
-"""Anything can be judged: models, servers, commands, files; and what goes wrong is said by its name."""
+"""Anything can be evaluated: models, servers, commands, files; and what goes wrong is said by its name."""
 
 import base64
 import json
@@ -10,6 +10,7 @@ import pytest
 
 from servers import reply, serving
 from twinvec.data import http_client as posting
+from twinvec.embedder import ModelEmbedder
 from twinvec.errors import InputError, ModelNotFoundError
 from twinvec.evaluation.systems import (
     CommandEmbedder,
@@ -286,8 +287,8 @@ def test_the_command_line_names_one_subject(tmp_path, tiny_bert):
 
 
 BAD_CHOICES = [
-    ({}, "Nothing to judge was given"),
-    ({"model": "a", "command": "b"}, "More than one thing to judge: a, b"),
+    ({}, "Nothing to evaluate was given"),
+    ({"model": "a", "command": "b"}, "More than one thing to evaluate: a, b"),
     ({"vectors": "v.npy"}, "--vectors needs --texts"),
     ({"model": "a", "texts": "t"}, "--texts goes with --vectors"),
     ({"endpoint": "host/v1", "endpoint_model": "m"}, "'host/v1' is not the address of a server"),

@@ -10,9 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from twinvec.analysis.layers import LayerSettings, analyze_layers
+    from twinvec.analysis.speed import measure_speed
+    from twinvec.analysis.sweep import sweep
     from twinvec.collection import Collection
     from twinvec.encoder import Encoder, Lengths
+    from twinvec.engine.inspect import inspect_model
     from twinvec.errors import TwinvecError
+    from twinvec.evaluation.evaluate import SuiteSettings, compare, evaluate
+    from twinvec.evaluation.result_file import Evaluation
+    from twinvec.evaluation.systems import SystemChoice
     from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
     from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
@@ -21,15 +28,25 @@ if TYPE_CHECKING:
 __all__ = [
     "Collection",
     "Encoder",
+    "Evaluation",
     "Explanation",
+    "LayerSettings",
     "Lengths",
     "PairExplanation",
+    "SuiteSettings",
+    "SystemChoice",
     "TwinvecError",
     "WKSettings",
+    "analyze_layers",
+    "compare",
+    "evaluate",
+    "inspect_model",
     "load",
+    "measure_speed",
     "quantize_vectors",
     "similarity",
     "similarity_pairwise",
+    "sweep",
     "unit_rows",
 ]
 
@@ -37,15 +54,25 @@ __all__ = [
 _PLACES = {
     "Collection": "collection",
     "Encoder": "encoder",
+    "Evaluation": "evaluation.result_file",
     "Explanation": "explanation",
+    "LayerSettings": "analysis.layers",
     "Lengths": "encoder",
     "PairExplanation": "explanation",
+    "SuiteSettings": "evaluation.evaluate",
+    "SystemChoice": "evaluation.systems",
     "TwinvecError": "errors",
     "WKSettings": "wk",
+    "analyze_layers": "analysis.layers",
+    "compare": "evaluation.evaluate",
+    "evaluate": "evaluation.evaluate",
+    "inspect_model": "engine.inspect",
     "load": "loading",
+    "measure_speed": "analysis.speed",
     "quantize_vectors": "vectors",
     "similarity": "vectors",
     "similarity_pairwise": "vectors",
+    "sweep": "analysis.sweep",
     "unit_rows": "vectors",
 }
 

@@ -11,14 +11,25 @@ from typing import Literal, get_args
 from twinvec.errors import InputError
 
 __all__ = [
+    "AGGREGATIONS",
+    "CLASSIFIERS",
+    "COMMAND_LINES",
+    "CORRELATIONS",
     "DEFAULT_MODEL",
     "DEVICES",
     "LONG_POLICIES",
     "OUTPUT_TYPES",
     "PRECISIONS",
     "RUNTIMES",
+    "SCORE_RANGE",
     "SHIPPED",
     "SIMILARITY_NAMES",
+    "SWEEP_PARTS",
+    "TASK_GROUPS",
+    "Aggregation",
+    "ClassifierName",
+    "CommandLines",
+    "Correlation",
     "Device",
     "LongPolicy",
     "OutputType",
@@ -27,6 +38,7 @@ __all__ = [
     "RuntimeName",
     "Similarity",
     "StoredPrecision",
+    "SweepPart",
     "WKMode",
     "parse_size",
     "show_size",
@@ -34,6 +46,7 @@ __all__ = [
 
 DEFAULT_MODEL = "twinvec-mini"
 SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # the models inside the package
+SCORE_RANGE = (0.0, 5.0)  # lowest and highest score of a pair, as in the STS data sets
 
 Precision = Literal["float32", "bfloat16", "int8"]
 StoredPrecision = Literal["float32", "int8"]
@@ -44,6 +57,11 @@ RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
 Device = Literal["cpu", "cuda"]
 WKMode = Literal["paper", "reference"]
 Role = Literal["text", "query", "document"]  # what a text is for, where a model has prompts for it
+Correlation = Literal["spearman", "pearson"]
+Aggregation = Literal["all", "mean", "weighted mean"]  # all items of a task together, or a mean over its subsets
+ClassifierName = Literal["logreg", "mlp"]
+CommandLines = Literal["json", "plain"]  # what a program that embeds reads on each line
+SweepPart = Literal["poolings", "layers", "wk", "whitening"]  # what a sweep tries
 
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
@@ -51,6 +69,24 @@ SIMILARITY_NAMES: tuple[str, ...] = get_args(Similarity)
 LONG_POLICIES: tuple[str, ...] = get_args(LongPolicy)
 RUNTIMES: tuple[str, ...] = get_args(RuntimeName)
 DEVICES: tuple[str, ...] = get_args(Device)
+CORRELATIONS: tuple[str, ...] = get_args(Correlation)
+AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
+CLASSIFIERS: tuple[str, ...] = get_args(ClassifierName)
+COMMAND_LINES: tuple[str, ...] = get_args(CommandLines)
+SWEEP_PARTS: tuple[str, ...] = get_args(SweepPart)
+
+TASK_GROUPS: dict[str, tuple[str, ...]] = {
+    "sts": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r"),
+    "transfer": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
+    "relatedness": ("stsb-trained", "sick-r-trained", "sick-e"),
+    "probing": ("sentence-length", "word-content", "bigram-shift"),
+    "pairs": ("mrpc-pairs",),
+    "argument": ("argument",),
+    "retrieval": ("cranfield",),
+    "clustering": ("trec-clusters",),
+    "triplets": ("sections",),
+    "korean": ("korsts", "klue-sts"),
+}
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 LEAST_THREE_DIGITS = 999.5  # from here on, three digits round to a thousand

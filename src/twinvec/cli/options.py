@@ -30,8 +30,10 @@ __all__ = [
     "WholeRows",
     "csv_safe_option",
     "gathered",
+    "layer_model_options",
     "method_choice",
     "method_options",
+    "model_argument",
     "model_options",
     "prompt_options",
     "read_whole_rows",
@@ -50,7 +52,7 @@ FORMATS = ("lines", "csv", "tsv", "jsonl", "parquet")
 class ModelChoice:
     """Which model to load, and how to run it."""
 
-    name: str
+    name: str = DEFAULT_MODEL
     precision: str = "float32"
     threads: int | None = None
     device: str = "cpu"
@@ -62,12 +64,15 @@ class ModelChoice:
     trust_pickle: bool = False
     offline: bool = False
 
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of ``twinvec.load`` that were given; click has checked the words."""
+        return {name: value for name, value in asdict(self).items() if name != "name" and value is not None}
+
     def load(self) -> Encoder:
         """The encoder; imported only now, so that help is quick."""
         import twinvec
 
-        settings: dict[str, Any] = asdict(self)  # click has checked the words
-        return twinvec.load(settings.pop("name"), **settings)
+        return twinvec.load(self.name, **self.arguments())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,10 @@ class PromptChoice:
     def __post_init__(self) -> None:
         if self.prompt is not None and self.prompt_name is not None:
             raise click.UsageError("Give --prompt or --prompt-name, not both.")
+
+    def arguments(self) -> dict[str, str]:
+        """The arguments of ``Encoder.encode`` that were given."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 MODEL_OPTIONS: dict[str, Decorator] = {
@@ -195,6 +204,8 @@ def model_options(without: tuple[str, ...] = ()) -> Callable[[Command], Command]
     return gathered(kept, "model", build=ModelChoice)
 
 
+model_argument = click.argument("name", metavar="[MODEL]", default=DEFAULT_MODEL, envvar=MODEL_VARIABLE)
+layer_model_options = model_options(without=("name", "deterministic", "long", "truncate_dim", "readout"))
 text_options = gathered(TEXT_OPTIONS, "source", build=TextSource)
 prompt_options = gathered(PROMPT_OPTIONS, "prompt", build=PromptChoice)
 
