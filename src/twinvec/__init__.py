@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from twinvec.analysis.speed import measure_speed
     from twinvec.analysis.sweep import sweep
     from twinvec.collection import Collection
+    from twinvec.embedder import ModelEmbedder
     from twinvec.encoder import Encoder, Lengths
     from twinvec.engine.inspect import inspect_model
     from twinvec.errors import TwinvecError
@@ -32,6 +33,7 @@ __all__ = [
     "Explanation",
     "LayerSettings",
     "Lengths",
+    "ModelEmbedder",
     "PairExplanation",
     "SuiteSettings",
     "SystemChoice",
@@ -58,6 +60,7 @@ _PLACES = {
     "Explanation": "explanation",
     "LayerSettings": "analysis.layers",
     "Lengths": "encoder",
+    "ModelEmbedder": "embedder",
     "PairExplanation": "explanation",
     "SuiteSettings": "evaluation.evaluate",
     "SystemChoice": "evaluation.systems",

@@ -276,7 +276,6 @@ def analyze_layers(
     texts: Iterable[str],
     models: ModelLike | Embedder | Sequence[ModelLike | Embedder] = DEFAULT_MODEL,
     *,
-    arguments: Mapping[str, Any] | None = None,
     settings: LayerSettings = DEFAULT_SETTINGS,
     pictures: int | Sequence[str] = 0,
     source: str = "texts",
@@ -284,8 +283,7 @@ def analyze_layers(
     """Show how the states of texts change from layer to layer of some models; the texts are read once, in blocks.
 
     Args:
-        models: a name, a folder or an encoder, or several of them.
-        arguments: those of :func:`twinvec.load`, for names and folders.
+        models: a name, a folder, an encoder or a :class:`~twinvec.embedder.ModelEmbedder`, or several of them.
         settings: what is analyzed, and how much of it is shown.
         pictures: texts to draw as SBERT-WK weighs their tokens and layers, or how many of the first.
         source: what the texts are called in reports.
@@ -297,7 +295,7 @@ def analyze_layers(
     remaining = iter(texts)
     first = list(islice(remaining, pictures)) if isinstance(pictures, int) else []
     listed = [models] if isinstance(models, (str, os.PathLike)) or not isinstance(models, Sequence) else models
-    opened = [open_model(model, arguments) for model in listed]
+    opened = [open_model(model) for model in listed]
     names = short_names([model.model for model in opened])
     encoders = {name: model.encoder for name, model in zip(names, opened, strict=True)}
     surveys = survey_layers(
@@ -314,9 +312,9 @@ def analyze_layers(
     return LayerFindings(source, surveys, drawn, settings)
 
 
-def open_model(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = None) -> ModelEmbedder:
+def open_model(model: ModelLike | Embedder) -> ModelEmbedder:
     """A model whose layers can be read; refuses what gives vectors only."""
-    embedder = as_embedder(model, arguments)
+    embedder = as_embedder(model)
     if not isinstance(embedder, ModelEmbedder):
         raise InputError(
             f"{embedder.name} gives vectors only, and not the layers behind them.",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Any
 
+from twinvec.analysis.layers import open_model
 from twinvec.choices import DEFAULT_MODEL, PRECISIONS
+from twinvec.embedder import Embedder, ModelEmbedder, ModelLike
 from twinvec.encoder import Encoder
 from twinvec.engine.calibration import sample_texts
 from twinvec.errors import DeviceError, MissingExtraError
-from twinvec.loading import load
 from twinvec.vectors import similarity_pairwise
 
 __all__ = ["Speed", "measure_speed"]
@@ -34,10 +33,9 @@ class Speed:
 
 
 def measure_speed(
-    model: str | os.PathLike[str] = DEFAULT_MODEL,
+    model: ModelLike | Embedder = DEFAULT_MODEL,
     precisions: Sequence[str] = (),
     *,
-    arguments: Mapping[str, Any] | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> list[Speed]:
     """Measure a model on this machine: texts per second, and milliseconds for a single text.
@@ -45,28 +43,31 @@ def measure_speed(
     The median of 5 rounds after a warm-up, on 990 built-in sentences of 15 words on average.
 
     Args:
-        model: a name or a folder.
+        model: a name, a folder, an encoder, or a :class:`~twinvec.embedder.ModelEmbedder`.
         precisions: what to measure; by default all that this machine has.
-        arguments: those of :func:`twinvec.load`.
         tell: is called with sentences about what is measured, and what is left out.
 
     >>> [speed.precision for speed in measure_speed("twinvec-static", ["float32"])]
     ['float32']
     """
     tell = tell or (lambda _: None)
-    encoders = _load(partial(load, model, **{**(arguments or {}), "precision": "float32"}), precisions, tell)
+    encoders = _load(open_model(model), precisions, tell)
     tell(f"Measuring {', '.join(encoders)}: {N_ROUNDS} rounds of {N_TEXTS} texts ...")
     return [speed for speed in _measure(encoders) if speed.precision in (precisions or encoders)]
 
 
-def _load(opened: Callable[..., Encoder], precisions: Sequence[str], tell: Callable[[str], None]) -> dict[str, Encoder]:
+def _load(model: ModelEmbedder, precisions: Sequence[str], tell: Callable[[str], None]) -> dict[str, Encoder]:
     """An encoder per precision, float32 always first; those not named may be missing on this machine."""
-    encoders = {"float32": opened()}
+
+    def loaded(precision: str) -> Encoder:
+        return ModelEmbedder(model.folder, {**model.arguments, "precision": precision}).encoder
+
+    encoders = {"float32": loaded("float32")}
     for precision in precisions or PRECISIONS:
         if precision in encoders:
             continue
         try:
-            encoder = opened(precision=precision)
+            encoder = loaded(precision)
         except (DeviceError, MissingExtraError) as error:
             if precisions:
                 raise

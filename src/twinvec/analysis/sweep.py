@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +83,6 @@ def sweep(
     model: ModelLike | Embedder,
     pairs: Examples | DataSource | str | os.PathLike[str],
     *,
-    arguments: Mapping[str, Any] | None = None,
     without: Collection[str] = (),
     seed: int = 0,
     save: str | os.PathLike[str] | None = None,
@@ -97,9 +95,8 @@ def sweep(
     best. Each different text goes through the model once.
 
     Args:
-        model: a name, a folder, or an encoder.
+        model: a name, a folder, an encoder, or a :class:`~twinvec.embedder.ModelEmbedder`.
         pairs: a file with the columns text1, text2 and score, from 0 to 5; or pairs read from a ``DataSource``.
-        arguments: those of :func:`twinvec.load`, for a name or a folder.
         without: parts to leave out: poolings, layers, wk, whitening.
         seed: of the resamples.
         save: a new folder, for a model with the best readout that a model folder can hold.
@@ -119,7 +116,7 @@ def sweep(
     if isinstance(pairs, (str, os.PathLike)):
         pairs = DataSource(os.fspath(pairs), "scored_pairs", score_range=SCORE_RANGE)
     examples = pairs if isinstance(pairs, Examples) else read_examples(pairs)
-    opened = open_model(model, arguments)
+    opened = open_model(model)
     is_trusted = bool(opened.arguments.get("trust_pickle"))
     found = sweep_readouts(
         opened.encoder,

@@ -31,7 +31,7 @@ def bench(*, model: ModelChoice, precisions: tuple[str, ...]) -> None:
     table = plain_table("precision", "texts per second", "ms for one text", "mean cosine to float32")
     for column in table.columns[1:]:
         column.justify = "right"
-    for speed in twinvec.measure_speed(model.name, precisions, arguments=model.arguments(), tell=say):
+    for speed in twinvec.measure_speed(model.embedder(), precisions, tell=say):
         cosine = "" if speed.cosine is None else f"{speed.cosine:.5f}"
         table.add_row(speed.precision, f"{speed.texts_per_s:,.0f}", f"{speed.single_ms:.2f}", cosine)
     open_console().print(table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -189,10 +189,10 @@ def layers(
         check_folder(output, data=LAYER_DATA, replace=force)
     elif choice.drawn:
         raise click.UsageError("--text is drawn into a report; give -o FOLDER too.")
+    models = models or (os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL,)
     findings = twinvec.analyze_layers(
         islice(source.texts(), choice.limit),
-        models or [os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL],
-        arguments=model.arguments(),
+        [replace(model, name=name).embedder() for name in models],
         settings=choice.settings(),
         pictures=0 if output is None else choice.drawn or 1,
         source=source.file,

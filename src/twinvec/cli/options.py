@@ -14,6 +14,7 @@ from twinvec.choices import DEFAULT_MODEL, DEVICES, LONG_POLICIES, PRECISIONS, R
 from twinvec.cli.screen import say
 
 if TYPE_CHECKING:
+    from twinvec.embedder import ModelEmbedder
     from twinvec.encoder import Encoder
     from twinvec.search import Index
     from twinvec.types import Vectors
@@ -73,6 +74,12 @@ class ModelChoice:
         import twinvec
 
         return twinvec.load(self.name, **self.arguments())
+
+    def embedder(self, prompt: PromptChoice | None = None) -> ModelEmbedder:
+        """The model, found and loaded when the library needs it, with what stands before every text."""
+        import twinvec
+
+        return twinvec.ModelEmbedder(self.name, self.arguments(), **({} if prompt is None else asdict(prompt)))
 
 
 @dataclass(frozen=True, slots=True)

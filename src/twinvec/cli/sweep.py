@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,9 +127,8 @@ def sweep(
 
     output.check()
     found = twinvec.sweep(
-        name,
+        replace(model, name=name).embedder(),
         pairs.source(),
-        arguments=model.arguments(),
         without=without,
         seed=seed,
         save=output.save,
