@@ -6,7 +6,6 @@ intervals four fifths as wide are shown to fail, and tests without paired resamp
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import replace
 
@@ -16,7 +15,8 @@ import pytest
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.evaluation.compare import compare_all, compare_outcomes, holm, mcnemar, williams, williams_t
 from twinvec.evaluation.resampling import Resampling, distinct_rows, interval, interval_of, p_value_of, resample
-from twinvec.evaluation.statistics import STATISTICS, Outcome, group_values, value_of
+from twinvec.evaluation.result_file import score
+from twinvec.evaluation.statistics import STATISTICS, Outcome, value_of
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -74,12 +74,12 @@ def test_all_numbers_are_shown_times_100_and_subsets_are_averaged_as_asked():
     right = np.array([1, 1, 1, 0, 1, 0])
     parts = {"groups": np.array([0, 0, 0, 0, 1, 1]), "group_names": ("news", "web")}
     outcome = outcome_of("mean", right, **parts)
-    assert group_values(outcome) == {"news": 75, "web": 50}
+    assert {each.name: each.value for each in score(outcome).subsets} == {"news": 75, "web": 50}
     assert value_of(outcome) == pytest.approx(100 * 4 / 6)
     assert value_of(replace(outcome, aggregation="mean")) == pytest.approx(62.5)
     assert value_of(replace(outcome, aggregation="weighted mean")) == pytest.approx(100 * 4 / 6)
     assert value_of(outcome_of("spearman", [1, 2, 3], [1, 4, 9])) == pytest.approx(100)
-    assert group_values(outcome_of("mean", right)) == {}
+    assert score(outcome_of("mean", right)).subsets == ()
 
 
 def test_what_an_outcome_cannot_mean_is_refused_in_words():
@@ -103,14 +103,14 @@ def test_what_an_outcome_cannot_mean_is_refused_in_words():
         value_of(outcome_of("mean", numbers, **parts))
 
 
-def test_a_subset_without_a_number_matters_only_where_it_is_averaged(caplog):
+def test_a_subset_without_a_number_matters_only_where_it_is_averaged():
     parts = {"groups": np.array([0, 0, 0, 1, 1]), "group_names": ("good", "flat")}
     outcome = outcome_of("spearman", [1, 2, 3, 4, 5], [1, 2, 3, 4, 4], **parts)
-    with caplog.at_level(logging.WARNING):
-        assert group_values(outcome) == {"good": pytest.approx(100)}
-    assert "subset 'flat': The correlation is undefined" in caplog.text
+    good, flat = score(outcome).subsets
+    assert good.value == pytest.approx(100) and flat.value is None
+    assert flat.problem.startswith("The correlation is undefined")
     with pytest.raises(InputError, match="task, subset 'flat': The correlation is undefined"):
-        group_values(replace(outcome, aggregation="mean"))
+        value_of(replace(outcome, aggregation="mean"))
 
 
 def coverage(make, truth, n_sets=300, quick=QUICK):

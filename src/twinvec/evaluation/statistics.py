@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -23,7 +22,6 @@ __all__ = [
     "Recount",
     "Statistic",
     "Stratum",
-    "group_values",
     "recount_accuracy",
     "recount_average_precision",
     "recount_f1",
@@ -195,8 +193,6 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
 
 
-logger = logging.getLogger(__name__)
-
 Kind = Literal["correlation", "mean", "whole"]
 Method = Literal["bca", "jackknife"]
 
@@ -277,24 +273,6 @@ def value_of(outcome: Outcome) -> float:
     66.67
     """
     return sum(part.share * _value(outcome, part.items, part.name) for part in strata(outcome))
-
-
-def group_values(outcome: Outcome) -> dict[str, float]:
-    """The number of each subset, times 100; empty where the task has none.
-
-    Where all items are taken together, the outcome's number does not need these: a subset that has no number of
-    its own (such as one whose gold scores are all equal) is then left out, with a warning in the log.
-    """
-    values: dict[str, float] = {}
-    statistic_of(outcome)
-    for name, items in _groups(outcome).items() if outcome.groups is not None else ():
-        try:
-            values[name] = _value(outcome, items, name)
-        except InputError as error:
-            if outcome.aggregation != "all":
-                raise
-            logger.warning("%s The subset is left out of the subsets' numbers.", error)
-    return values
 
 
 def _value(outcome: Outcome, items: Array, name: str) -> float:
