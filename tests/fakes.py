@@ -1,10 +1,13 @@
-"""An encoder without weights, for tests of everything that stands on encoders."""
+"""An encoder without weights, for tests of everything that stands on encoders, and how to put it in a model's place."""
 
 import hashlib
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
+import twinvec
+import twinvec.embedder
 from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise
 
 
@@ -46,3 +49,11 @@ class HashEncoder:
 
     def count_tokens(self, texts):
         return len(texts.split()) if isinstance(texts, str) else np.array([len(text.split()) for text in texts])
+
+
+def replace_models(monkeypatch, load=lambda name, **settings: HashEncoder()):
+    """Let ``load`` be what loads models by their names, which need not be there."""
+    monkeypatch.setattr(twinvec, "load", load)
+    monkeypatch.setattr(twinvec.embedder, "load", lambda folder, **settings: load(str(folder), **settings))
+    monkeypatch.setattr(twinvec.embedder, "find_model", lambda name, **_: Path(name))
+    monkeypatch.setattr(twinvec.embedder, "model_files", lambda folder: [])

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import twinvec
-from fakes import HashEncoder
+from fakes import HashEncoder, replace_models
 from twinvec.cli import demo as demo_module
 from twinvec.cli import main, options
 from twinvec.cli.screen import CleanErrors, show_seconds
@@ -26,7 +26,7 @@ TEXTS = ["a cat sits", "", "the cat sits"]
 
 @pytest.fixture
 def loads(monkeypatch):
-    """Replace ``twinvec.load``; gives the list of what it was called with."""
+    """Replace what loads models; gives the list of what it was called with."""
     calls = []
 
     def load(name, **settings):
@@ -34,7 +34,7 @@ def loads(monkeypatch):
         calls.append((name, settings, encoder))
         return encoder
 
-    monkeypatch.setattr(twinvec, "load", load)
+    replace_models(monkeypatch, load)
     monkeypatch.setenv("TWINVEC_MODEL", "fake")
     return calls
 
@@ -332,7 +332,7 @@ def test_bench_leaves_out_what_the_machine_lacks_unless_it_was_asked_for(monkeyp
             raise DeviceError("This CPU has no int8.")
         return HashEncoder("float32")  # also for bfloat16, as on a CPU without it
 
-    monkeypatch.setattr(twinvec, "load", load)
+    replace_models(monkeypatch, load)
     result = run("bench", "-m", "fake")
     assert (result.exit_code, result.stdout.count("int8")) == (0, 0)
     assert "Left out int8: This CPU has no int8.\n" in result.stderr
