@@ -197,8 +197,7 @@ def _cranfield(folder: str | Path) -> RetrievalTask:
 
 
 def _probing(folder: str | Path, *, make: Callable[[Sequence[str]], TransferTask]) -> TransferTask:
-    texts = [text for name in CORPORA for text in text_in(read_data(folder, name, columns=["text"]), "text")]
-    return make(list(dict.fromkeys(texts)))
+    return make([text for name in CORPORA for text in text_in(read_data(folder, name, columns=["text"]), "text")])
 
 
 def _sections(folder: str | Path) -> TripletTask:
