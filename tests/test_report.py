@@ -154,7 +154,7 @@ def test_columns_stand_on_the_levels_of_the_scores():
     assert len(columns_of(np.array([0, 1, 2, 5.0])).middles) == 6
     assert len(columns_of(np.arange(0, 5.01, 0.2)).middles) == 26
     assert len(columns_of(np.linspace(0, 5, 1000)).middles) == 26
-    assert columns_of(np.array([3.0, 3.0])).indexes.tolist() == [0, 0]
+    assert columns_of(np.array([3.0, 3.0])).indices.tolist() == [0, 0]
 
 
 def test_one_level_and_one_value_can_be_drawn():

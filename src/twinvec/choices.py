@@ -16,12 +16,12 @@ __all__ = [
     "COMMAND_LINES",
     "CORRELATIONS",
     "DEFAULT_MODEL",
+    "DEFAULT_SCORE_RANGE",
     "DEVICES",
     "LONG_POLICIES",
     "OUTPUT_TYPES",
     "PRECISIONS",
     "RUNTIMES",
-    "SCORE_RANGE",
     "SHIPPED",
     "SIMILARITY_NAMES",
     "SWEEP_PARTS",
@@ -46,7 +46,7 @@ __all__ = [
 
 DEFAULT_MODEL = "twinvec-mini"
 SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # the models inside the package
-SCORE_RANGE = (0.0, 5.0)  # lowest and highest score of a pair, as in the STS data sets
+DEFAULT_SCORE_RANGE = (0.0, 5.0)  # lowest and highest score of a pair, as in the STS data sets
 
 Precision = Literal["float32", "bfloat16", "int8"]
 StoredPrecision = Literal["float32", "int8"]

@@ -14,7 +14,7 @@ from twinvec.analysis.layers import check_has_layers, open_model, short_names
 from twinvec.analysis.readouts import Candidate, ReadVectors, list_candidates, read_vectors, why_not_saved
 from twinvec.analysis.saving import fit_whitening, save_readout
 from twinvec.analysis.sweep_result import PROTOCOL, SWEEP_RESAMPLING, Lead, Scored, Sweep, sweep_card
-from twinvec.choices import SCORE_RANGE
+from twinvec.choices import DEFAULT_SCORE_RANGE
 from twinvec.data.examples import Examples, read_examples
 from twinvec.data.roles import DataSource
 from twinvec.embedder import Embedder, ModelLike
@@ -114,7 +114,7 @@ def sweep(
     if save is not None and is_taken(Path(save)):
         raise InputError(f"{save} exists already.", hint="Choose another name, or remove it first.")
     if isinstance(pairs, (str, os.PathLike)):
-        pairs = DataSource(os.fspath(pairs), "scored_pairs", score_range=SCORE_RANGE)
+        pairs = DataSource(os.fspath(pairs), "scored_pairs", score_range=DEFAULT_SCORE_RANGE)
     examples = pairs if isinstance(pairs, Examples) else read_examples(pairs)
     opened = open_model(model)
     is_trusted = bool(opened.arguments.get("trust_pickle"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.choices import SCORE_RANGE, SWEEP_PARTS
+from twinvec.choices import DEFAULT_SCORE_RANGE, SWEEP_PARTS
 from twinvec.cli.options import FORMATS, Decorator, ModelChoice, gathered, layer_model_options, model_argument
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 from twinvec.cli.train_options import parse_columns
@@ -70,7 +70,7 @@ PAIR_OPTIONS: dict[str, Decorator] = {
         type=float,
         nargs=2,
         metavar="LOW HIGH",
-        default=SCORE_RANGE,
+        default=DEFAULT_SCORE_RANGE,
         show_default=True,
         help="Lowest and highest possible score of FILE.",
     ),

@@ -128,10 +128,10 @@ def _drawn(cells: Array, n_resamples: int, rng: np.random.Generator) -> Iterator
         if 20 * len(sizes) < n:  # few cells: one binomial each beats n draws (1 ms, not 30 s, for 223,000 items)
             yield rng.multinomial(n, sizes / n, size=width).T.astype(np.float64)
             continue
-        indexes = np.take(cells, rng.integers(0, n, size=(n, width)))
-        indexes *= width
-        indexes += np.arange(width)
-        counts = np.bincount(indexes.ravel(), minlength=len(sizes) * width)
+        indices = np.take(cells, rng.integers(0, n, size=(n, width)))
+        indices *= width
+        indices += np.arange(width)
+        counts = np.bincount(indices.ravel(), minlength=len(sizes) * width)
         yield counts.reshape(len(sizes), width).astype(np.float64)
 
 

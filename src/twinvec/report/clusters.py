@@ -196,7 +196,7 @@ MAP, MARKDOWN = "map.png", "report.md"
 MOST_SHOWN = 200  # clusters in the tables; the JSON has all
 CLOSENESS = "Closeness is the mean cosine of a cluster's texts with their mean direction."
 HEADS = ("cluster", "texts", "closeness", "key words", "texts nearest to the middle")
-NUMBERS = (0, 1, 2)  # indexes of the columns that hold numbers
+NUMBERS = (0, 1, 2)  # indices of the columns that hold numbers
 
 
 def write_cluster_report(found: Clustering, drawn: ClusterMap, target: Path, *, replace: bool = False) -> None:

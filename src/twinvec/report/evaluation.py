@@ -138,13 +138,13 @@ class Columns(NamedTuple):
 
     middles: Array
     step: float
-    indexes: Array
+    indices: Array
 
 
 def columns_of(gold: Array, most: int = MOST_COLUMNS) -> Columns:
     """Columns on the gold scores' levels ``(n,)`` if these are even and few, else ``most`` of equal width.
 
-    >>> columns_of(np.array([0.0, 2.0, 1.0, 2.0])).indexes.tolist()
+    >>> columns_of(np.array([0.0, 2.0, 1.0, 2.0])).indices.tolist()
     [0, 2, 1, 2]
     """
     levels = np.unique(gold)
@@ -154,8 +154,8 @@ def columns_of(gold: Array, most: int = MOST_COLUMNS) -> Columns:
     if n_columns > most:
         n_columns = most
     step = span / max(n_columns - 1, 1)
-    indexes = np.round((gold - levels[0]) / step).astype(np.int64)
-    return Columns(levels[0] + step * np.arange(n_columns), step, indexes)
+    indices = np.round((gold - levels[0]) / step).astype(np.int64)
+    return Columns(levels[0] + step * np.arange(n_columns), step, indices)
 
 
 def density_plot(result: Result) -> str:
@@ -178,7 +178,7 @@ def density_plot(result: Result) -> str:
 def _cells(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale: Scale) -> Iterator[str]:
     share = (predicted - y_scale.low) / (y_scale.high - y_scale.low)
     rows = np.minimum((share * N_ROWS).astype(np.int64), N_ROWS - 1)
-    cells, counts = np.unique(np.stack([columns.indexes, rows], axis=1), axis=0, return_counts=True)
+    cells, counts = np.unique(np.stack([columns.indices, rows], axis=1), axis=0, return_counts=True)
     width = x_scale(columns.step) - x_scale(0)
     height = (y_scale.start - y_scale.end) / N_ROWS
     for (column, row), count in zip(cells.tolist(), counts.tolist(), strict=True):
@@ -198,7 +198,7 @@ def _cells(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale: Scale
 def _median_line(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale: Scale) -> str:
     points = []
     for i, middle in enumerate(columns.middles):
-        here = predicted[columns.indexes == i]
+        here = predicted[columns.indices == i]
         if len(here) >= FEWEST_FOR_MEDIAN:
             points.append(f"{number(x_scale(float(middle)))},{number(y_scale(float(np.median(here))))}")
     return element("polyline", points=" ".join(points), class_="median")

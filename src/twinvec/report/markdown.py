@@ -15,7 +15,7 @@ __all__ = [
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:
-    """The lines of a table; the columns with the indexes ``right`` are aligned to the right."""
+    """The lines of a table; the columns with the indices ``right`` are aligned to the right."""
     yield f"| {' | '.join(head)} |"
     yield f"|{'|'.join('--:' if i in right else '---' for i in range(len(head)))}|"
     for row in rows:

@@ -40,16 +40,16 @@ def answered_vectors(body: bytes, n_texts: int, *, request: str) -> Array:
         raise InputError(f"{request}: the answer has no list 'data'.", hint="The server must speak /v1/embeddings.")
     if len(items) != n_texts:
         raise InputError(f"{request}: {len(items)} vectors came back for {n_texts} texts.")
-    indexes = [item.get("index", index) for index, item in enumerate(items)]
-    if not all(type(index) is int for index in indexes) or sorted(indexes) != list(range(n_texts)):
+    indices = [item.get("index", index) for index, item in enumerate(items)]
+    if not all(type(index) is int for index in indices) or sorted(indices) != list(range(n_texts)):
         raise InputError(f"{request}: the indexes of the answer are not 0 to {n_texts - 1}.")
-    rows = [_row(item.get("embedding"), index, request=request) for index, item in zip(indexes, items, strict=True)]
+    rows = [_row(item.get("embedding"), index, request=request) for index, item in zip(indices, items, strict=True)]
     widths = sorted({len(row) for row in rows})
     if len(widths) > 1:
         raise InputError(f"{request}: the vectors have different widths: {', '.join(map(str, widths))}.")
     vectors = np.empty((n_texts, widths[0] if widths else 0), dtype=np.float64)
     with np.errstate(invalid="ignore"):  # of a NaN that signals; NaN is refused later
-        vectors[indexes] = rows
+        vectors[indices] = rows
     return vectors
 
 

@@ -125,5 +125,5 @@ def _different(texts: Iterable[str]) -> list[str]:
 
 
 def _swaps(words: Sequence[str]) -> list[int]:
-    """The indexes of words, neither first nor next to last, that differ from the word after them."""
+    """The indices of words, neither first nor next to last, that differ from the word after them."""
     return [index for index in range(1, len(words) - 2) if words[index].lower() != words[index + 1].lower()]

@@ -48,9 +48,9 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def rows(self, indexes: Array) -> Labelled:
+    def rows(self, indices: Array) -> Labelled:
         """Some of the rows."""
-        return Labelled(self.features[indexes], self.labels[indexes])
+        return Labelled(self.features[indices], self.labels[indices])
 
 
 class Classifier(Protocol):
