@@ -17,11 +17,7 @@ from typing import Any
 
 import twinvec
 from twinvec.analysis import survey_layers
-from twinvec.analysis.layers import LayerFindings, picture_text
-from twinvec.analysis.sweep import sweep_readings
-from twinvec.analysis.verdict import as_dict
-from twinvec.data.examples import read_examples
-from twinvec.data.roles import DataSource
+from twinvec.analysis.layers import LayerFindings, LayerSettings, picture_text
 from twinvec.data.sentences import gather_sentences
 from twinvec.report.plots import draw_distances, draw_picture
 from twinvec.report.sweep import draw_sweep
@@ -37,31 +33,31 @@ KEPT = "name", "score", "low", "high", "lead", "lead_at_least", "p_corrected", "
 def layers(models: Path) -> dict[str, Any]:
     """Draw the layers' figures; gives the words of every model."""
     encoders = {"twinvec-mini": twinvec.load()} | {name: twinvec.load(models / name) for name in MODELS}
+    shown = LayerSettings(n_words=N_WORDS, min_count=MIN_COUNT)
     surveys = survey_layers(encoders, gather_sentences(N_TEXTS))
-    findings = LayerFindings("sentences of Python's standard library", surveys, n_words=N_WORDS, min_count=MIN_COUNT)
+    findings = LayerFindings("sentences of Python's standard library", surveys, settings=shown)
     (PLACE / "distances.png").write_bytes(draw_distances(surveys, findings.distances))
     (PLACE / "text.png").write_bytes(draw_picture(picture_text(encoders["minilm"], TEXT, model="minilm")))
     rows = []
     for survey, told in zip(surveys, findings.as_dict()["models"], strict=True):
         found = findings.extremes(survey)
-        shown = {sort: [each.word for each in words] for sort, words in found._asdict().items()}
-        rows.append({key: told[key] for key in told if key not in ("cosines", "words")} | shown)
+        words = {sort: [each.word for each in each_sort] for sort, each_sort in found._asdict().items()}
+        rows.append({key: told[key] for key in told if key not in ("cosines", "words")} | words)
     return {"texts": N_TEXTS, "source": findings.source, "min_count": MIN_COUNT, "models": rows}
 
 
 def sweeps(models: Path, data: Path) -> list[dict[str, Any]]:
-    """Sweep every model, and draw one; gives the own reading, the best, and the best that can be saved."""
-    pairs = read_examples(DataSource(data / "sts/stsb-dev.tsv.gz", "scored_pairs", score_range=(0, 5)))
+    """Sweep every model, and draw one; gives the own readout, the best, and the best that can be saved."""
     rows = []
     for name in MODELS:
-        found = sweep_readings(twinvec.load(models / name), pairs, model=name)
+        found = twinvec.sweep(models / name, data / "sts/stsb-dev.tsv.gz")
         if name == DRAWN:
             (PLACE / "sweep.png").write_bytes(draw_sweep(found))
-        told = as_dict(found)
-        readings = {each["name"]: {key: each.get(key) for key in KEPT} for each in told["readings"]}
+        told = found.as_dict()
+        readouts = {each["name"]: {key: each.get(key) for key in KEPT} for each in told["readouts"]}
         row = {key: told[key] for key in ("model", "data", "n_pairs", "n_texts", "protocol")}
-        chosen = {key: readings[told[key]] for key in ("own", "best", "best_that_can_be_saved")}
-        rows.append(row | {"n_readings": len(readings)} | chosen)
+        chosen = {key: readouts[told[key]] for key in ("own", "best", "best_that_can_be_saved")}
+        rows.append(row | {"n_readouts": len(readouts)} | chosen)
         print(told["verdict"])
     return rows
 

@@ -97,7 +97,7 @@ def words(result: dict[str, Any]) -> str:
 
 
 def sweeps(result: dict[str, Any]) -> str:
-    """Each model's own reading, and the best."""
+    """Each model's own readout, and the best."""
     rows = []
     for each in result["sweeps"]:
         own, best = each["own"], each["best"]
@@ -106,7 +106,7 @@ def sweeps(result: dict[str, Any]) -> str:
         lead = f"{best['lead']:+.2f}, p = {best['p_corrected']:.3f}" if is_other else ""
         rows.append([each["model"], own["name"], interval, f"{best['name']}: {best['score']:.2f}", lead])
     first = result["sweeps"][0]
-    header = [f"{first['n_pairs']:,} pairs of {first['data']}", "own reading", "score", "best", "lead, corrected"]
+    header = [f"{first['n_pairs']:,} pairs of {first['data']}", "own readout", "score", "best", "lead, corrected"]
     return f"{table(header, rows)}\n\n*{first['protocol']}.*"
 
 

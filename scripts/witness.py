@@ -213,7 +213,7 @@ def training(work: Path) -> Iterator[tuple[str, object]]:
 def evaluation(work: Path) -> Iterator[tuple[str, object]]:
     """All digits of an evaluation: numbers, intervals and predictions."""
     from twinvec.embedder import CachedEmbedder, ModelEmbedder
-    from twinvec.evaluation.suite import load_tasks, run_suite
+    from twinvec.evaluation.evaluate import load_tasks, run_suite
 
     data = os.environ.get("TWINVEC_DATA")
     if not data:

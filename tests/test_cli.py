@@ -332,7 +332,7 @@ def test_bench_leaves_out_what_the_machine_lacks_unless_it_was_asked_for(monkeyp
             raise DeviceError("This CPU has no int8.")
         return HashEncoder("float32")  # also for bfloat16, as on a CPU without it
 
-    monkeypatch.setattr(twinvec, "load", load)
+    replace_models(monkeypatch, load)
     result = run("bench", "-m", "fake")
     assert (result.exit_code, result.stdout.count("int8")) == (0, 0)
     assert "Left out int8: This CPU has no int8.\n" in result.stderr

@@ -6,7 +6,6 @@ intervals four fifths as wide are shown to fail, and tests without paired resamp
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import replace
 
@@ -14,9 +13,10 @@ import numpy as np
 import pytest
 
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.evaluation.compare import compare, compare_all, holm, mcnemar, williams, williams_t
+from twinvec.evaluation.compare import compare_all, compare_outcomes, holm, mcnemar, williams, williams_t
 from twinvec.evaluation.resampling import Resampling, distinct_rows, interval, interval_of, p_value_of, resample
-from twinvec.evaluation.statistics import STATISTICS, Outcome, group_values, value_of
+from twinvec.evaluation.result_file import score
+from twinvec.evaluation.statistics import STATISTICS, Outcome, value_of
 
 stats = pytest.importorskip("scipy.stats")
 
@@ -74,12 +74,12 @@ def test_all_numbers_are_shown_times_100_and_subsets_are_averaged_as_asked():
     right = np.array([1, 1, 1, 0, 1, 0])
     parts = {"groups": np.array([0, 0, 0, 0, 1, 1]), "group_names": ("news", "web")}
     outcome = outcome_of("mean", right, **parts)
-    assert group_values(outcome) == {"news": 75, "web": 50}
+    assert {each.name: each.value for each in score(outcome).subsets} == {"news": 75, "web": 50}
     assert value_of(outcome) == pytest.approx(100 * 4 / 6)
     assert value_of(replace(outcome, aggregation="mean")) == pytest.approx(62.5)
     assert value_of(replace(outcome, aggregation="weighted mean")) == pytest.approx(100 * 4 / 6)
     assert value_of(outcome_of("spearman", [1, 2, 3], [1, 4, 9])) == pytest.approx(100)
-    assert group_values(outcome_of("mean", right)) == {}
+    assert score(outcome_of("mean", right)).subsets == ()
 
 
 def test_what_an_outcome_cannot_mean_is_refused_in_words():
@@ -103,14 +103,14 @@ def test_what_an_outcome_cannot_mean_is_refused_in_words():
         value_of(outcome_of("mean", numbers, **parts))
 
 
-def test_a_subset_without_a_number_matters_only_where_it_is_averaged(caplog):
+def test_a_subset_without_a_number_matters_only_where_it_is_averaged():
     parts = {"groups": np.array([0, 0, 0, 1, 1]), "group_names": ("good", "flat")}
     outcome = outcome_of("spearman", [1, 2, 3, 4, 5], [1, 2, 3, 4, 4], **parts)
-    with caplog.at_level(logging.WARNING):
-        assert group_values(outcome) == {"good": pytest.approx(100)}
-    assert "subset 'flat': The correlation is undefined" in caplog.text
+    good, flat = score(outcome).subsets
+    assert good.value == pytest.approx(100) and flat.value is None
+    assert flat.problem.startswith("The correlation is undefined")
     with pytest.raises(InputError, match="task, subset 'flat': The correlation is undefined"):
-        group_values(replace(outcome, aggregation="mean"))
+        value_of(replace(outcome, aggregation="mean"))
 
 
 def coverage(make, truth, n_sets=300, quick=QUICK):
@@ -291,7 +291,7 @@ def two_systems(rng, statistic, n=100, gain=0.0):
 def rejections(statistic, test, gain=0.0, n_sets=300):
     """Shares of pairs of systems that a test, and the bootstrap, call different at 5 %."""
     found = [
-        compare(*two_systems(np.random.default_rng([9, seed]), statistic, gain=gain), resampling=QUICK)
+        compare_outcomes(*two_systems(np.random.default_rng([9, seed]), statistic, gain=gain), resampling=QUICK)
         for seed in range(n_sets)
     ]
     by_test = np.mean([each.p_values[test] < 0.05 for each in found])
@@ -319,7 +319,7 @@ def test_a_better_system_is_found():
 def test_a_comparison_in_words():
     worse, _ = two_systems(np.random.default_rng(3), "spearman")
     better = replace(worse, predicted=worse.gold + 0.5 * (worse.predicted - worse.gold))
-    found = compare(worse, better, names=("A", "B"), resampling=QUICK)
+    found = compare_outcomes(worse, better, names=("A", "B"), resampling=QUICK)
     assert found.left == pytest.approx(value_of(worse))
     assert found.difference == pytest.approx(found.left - found.right) and found.low < found.difference < found.high < 0
     sure = f"95 % interval {-found.high:.2f} to {-found.low:.2f}"
@@ -329,14 +329,14 @@ def test_a_comparison_in_words():
 
 
 def test_a_comparison_says_when_it_is_chance_or_on_the_edge():
-    equal = compare(*two_systems(np.random.default_rng(0), "spearman"), resampling=QUICK)
+    equal = compare_outcomes(*two_systems(np.random.default_rng(0), "spearman"), resampling=QUICK)
     assert "; could well be chance (Williams' test, p = 0." in equal.verdict
     torn = replace(equal, p_values={"williams": 0.04, "bootstrap": 0.06}, p=0.04, low=-1.0, high=3.0)
     assert torn.verdict.endswith("on the edge of chance (Williams' test, p = 0.040, but the interval holds 0).")
     torn = replace(torn, p=0.06, low=0.1)
     assert torn.verdict.endswith("but the interval does not hold 0).")
     outcome = two_systems(np.random.default_rng(0), "spearman")[0]
-    same = compare(outcome, outcome, names=("A", "B"), resampling=QUICK)
+    same = compare_outcomes(outcome, outcome, names=("A", "B"), resampling=QUICK)
     assert same.verdict == "A and B are equal (95 % interval 0.00 to 0.00)."
     assert same.p == 1
 
@@ -347,7 +347,7 @@ def test_each_statistic_is_tested_by_what_fits_it():
     def tests_of(statistic, **others):
         predicted, gold = samples(rng, statistic, 60)
         one = outcome_of(statistic, predicted, gold, **others)
-        return set(compare(one, replace(one, predicted=rng.permutation(predicted)), resampling=QUICK).p_values)
+        return set(compare_outcomes(one, replace(one, predicted=rng.permutation(predicted)), resampling=QUICK).p_values)
 
     parts = {"groups": np.repeat([0, 1], 30), "group_names": ("a", "b")}
     assert tests_of("spearman") == {"williams", "bootstrap"}
@@ -379,17 +379,17 @@ def test_several_tasks_at_once_are_corrected_for():
 def test_what_is_not_alike_is_not_compared():
     outcome = outcome_of("spearman", [1.0, 2, 3, 4], [1.0, 3, 2, 4])
     with pytest.raises(InputError, match="their task differs, 'task' and 'STS12'"):
-        compare(outcome, replace(outcome, task="STS12"))
+        compare_outcomes(outcome, replace(outcome, task="STS12"))
     with pytest.raises(InputError, match="their protocol differs"):
-        compare(outcome, replace(outcome, protocol="Pearson"))
+        compare_outcomes(outcome, replace(outcome, protocol="Pearson"))
     with pytest.raises(InputError, match="their statistic differs, 'spearman' and 'pearson'"):
-        compare(outcome, replace(outcome, statistic="pearson"))
+        compare_outcomes(outcome, replace(outcome, statistic="pearson"))
     with pytest.raises(InputError, match="one outcome has 4 items, the other 3"):
-        compare(outcome, outcome_of("spearman", [1.0, 2, 3], [1.0, 3, 2]))
+        compare_outcomes(outcome, outcome_of("spearman", [1.0, 2, 3], [1.0, 3, 2]))
     with pytest.raises(InputError, match="differ in gold"):
-        compare(outcome, replace(outcome, gold=outcome.gold[::-1]))
+        compare_outcomes(outcome, replace(outcome, gold=outcome.gold[::-1]))
     with pytest.raises(InputError, match="differ in groups"):
-        compare(outcome, replace(outcome, groups=np.zeros(4, dtype=int)))
+        compare_outcomes(outcome, replace(outcome, groups=np.zeros(4, dtype=int)))
 
 
 @pytest.mark.parametrize("statistic", ["pearson", "spearman"])

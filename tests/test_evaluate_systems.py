@@ -1,4 +1,4 @@
-"""Anything can be judged: models, servers, commands, files; and what goes wrong is said by its name."""
+"""Anything can be evaluated: models, servers, commands, files; and what goes wrong is said by its name."""
 
 import base64
 import json
@@ -151,9 +151,7 @@ def test_another_width_names_the_request():
     with serving(Server(faults=[wider])) as address:
         subject = endpoint(address)
         subject.embed(["a"])
-        with pytest.raises(
-            InputError, match=r"Request 2 \(1 texts\).*vectors of width 3; those before have width 4"
-        ):
+        with pytest.raises(InputError, match=r"Request 2 \(1 texts\).*vectors of width 3; those before have width 4"):
             subject.embed(["b"])
 
 
@@ -289,8 +287,8 @@ def test_the_command_line_names_one_subject(tmp_path, tiny_bert):
 
 
 BAD_CHOICES = [
-    ({}, "Nothing to judge was given"),
-    ({"model": "a", "command": "b"}, "More than one thing to judge: a, b"),
+    ({}, "Nothing to evaluate was given"),
+    ({"model": "a", "command": "b"}, "More than one thing to evaluate: a, b"),
     ({"vectors": "v.npy"}, "--vectors needs --texts"),
     ({"model": "a", "texts": "t"}, "--texts goes with --vectors"),
     ({"endpoint": "host/v1", "endpoint_model": "m"}, "'host/v1' is not the address of a server"),

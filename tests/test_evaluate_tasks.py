@@ -10,6 +10,7 @@ import pytest
 import twinvec
 from fakes import HashEncoder
 from twinvec.errors import InputError, RowError, UnknownNameError
+from twinvec.evaluation.evaluate import run_task
 from twinvec.evaluation.statistics import Outcome, value_of
 from twinvec.evaluation.tasks import (
     KNOWN,
@@ -25,7 +26,6 @@ from twinvec.evaluation.tasks import (
     run_pairs,
     run_retrieval,
     run_sts,
-    run_task,
     run_triplets,
 )
 from twinvec.evaluation.tasks.argument import leave_out_errors
@@ -100,7 +100,7 @@ def test_every_different_text_is_embedded_once():
         ({"left": [], "right": [], "gold": []}, "at least 2"),
     ],
 )
-def test_sts_tasks_that_cannot_be_judged_are_refused(change, message):
+def test_sts_tasks_that_cannot_be_evaluated_are_refused(change, message):
     fields = {"left": ["a", "b"], "right": ["c", "d"], "gold": [1.0, 2.0]} | change
     with pytest.raises(InputError, match=message):
         StsTask("toy", **fields)

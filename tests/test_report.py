@@ -10,7 +10,7 @@ import pytest
 
 from twinvec.errors import InputError
 from twinvec.evaluation.compare import compare_evaluations
-from twinvec.evaluation.result_file import Evaluation, Result, Subset, judge, read_evaluation, write_evaluation
+from twinvec.evaluation.result_file import Evaluation, Result, Subset, read_evaluation, score, write_evaluation
 from twinvec.evaluation.statistics import Outcome
 from twinvec.report import as_html, as_markdown
 from twinvec.report.evaluation import columns_of, density_plot
@@ -34,7 +34,7 @@ def outcomes(n=400, seed=0, noise=1.0):
 
 
 def evaluation(name="my <model>", **options):
-    results = tuple(judge(each) for each in outcomes(**options))
+    results = tuple(score(each) for each in outcomes(**options))
     versions = {"python": "3.12.1", "twinvec": "0.1.0"}
     return Evaluation(name, "model-abc", "2026-01-02T03:04:05Z", results, {"precision": "int8"}, versions)
 
@@ -91,7 +91,7 @@ def test_what_is_undefined_is_said_in_words(page):
 
 
 def test_constant_predictions_have_no_value_but_words():
-    flat = judge(outcomes()[1])
+    flat = score(outcomes()[1])
     assert flat.value is None and flat.low is None
     assert flat.problem == "The correlation is undefined: all 400 values of the first list are equal."
     assert [subset.value for subset in flat.subsets] == [None, None]
@@ -100,7 +100,7 @@ def test_constant_predictions_have_no_value_but_words():
 def test_a_constant_subset_does_not_hide_the_rest():
     whole = outcomes()[0]
     predicted = np.where(whole.groups == 1, 1.0, whole.predicted)
-    result = judge(Outcome("sts", SPEARMAN, "spearman", predicted, whole.gold, whole.groups, whole.group_names))
+    result = score(Outcome("sts", SPEARMAN, "spearman", predicted, whole.gold, whole.groups, whole.group_names))
     assert result.value is not None and result.low is not None
     assert [subset.value is None for subset in result.subsets] == [False, True]
 
@@ -154,12 +154,12 @@ def test_columns_stand_on_the_levels_of_the_scores():
     assert len(columns_of(np.array([0, 1, 2, 5.0])).middles) == 6
     assert len(columns_of(np.arange(0, 5.01, 0.2)).middles) == 26
     assert len(columns_of(np.linspace(0, 5, 1000)).middles) == 26
-    assert columns_of(np.array([3.0, 3.0])).places.tolist() == [0, 0]
+    assert columns_of(np.array([3.0, 3.0])).indices.tolist() == [0, 0]
 
 
 def test_one_level_and_one_value_can_be_drawn():
     flat = Outcome("flat", SPEARMAN, "spearman", np.ones(500), np.ones(500))
-    assert "<svg" in density_plot(judge(flat))
+    assert "<svg" in density_plot(score(flat))
 
 
 def test_a_file_gives_back_what_was_written(tmp_path):
@@ -223,6 +223,6 @@ def test_two_evaluations_are_compared_where_both_have_a_number():
 
 def test_evaluations_without_a_common_task():
     one, other = evaluation("A"), evaluation("B")
-    only = Evaluation("B", "", "", tuple(judge(Outcome("x", "p", "mean", np.ones(3))) for _ in other.results[:1]))
+    only = Evaluation("B", "", "", tuple(score(Outcome("x", "p", "mean", np.ones(3))) for _ in other.results[:1]))
     with pytest.raises(InputError, match="A and B have no result in common"):
         compare_evaluations(one, only)

@@ -1,4 +1,4 @@
-"""The pooling lab: every reading is what the model would give, and what is saved scores as it was judged."""
+"""The pooling lab: every readout is what the model would give, and what is saved scores as in the sweep."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import twinvec
 from tiny import WIDTH, WORDS, write_json, write_tiny_model
-from twinvec.analysis.readouts import Candidate, Reading, list_candidates, pool, read_vectors, why_not_saved, wk_choices
-from twinvec.analysis.saving import fit_whitening, save_reading, shrunk_covariance
-from twinvec.analysis.sweep import sweep_readings
+from twinvec.analysis.readouts import Candidate, Readout, list_candidates, pool, read_vectors, why_not_saved, wk_choices
+from twinvec.analysis.saving import fit_whitening, save_readout, shrunk_covariance
+from twinvec.analysis.sweep import sweep_readouts
 from twinvec.cli import main
 from twinvec.data.examples import Examples
 from twinvec.engine.runtimes import OnnxRuntime
@@ -53,14 +53,14 @@ def score_of(encoder, pairs=PAIRS):
 
 @pytest.fixture(scope="module")
 def found(encoder):
-    return sweep_readings(encoder, PAIRS, model="tiny", resampling=FEW)
+    return sweep_readouts(encoder, PAIRS, model="tiny", resampling=FEW)
 
 
 @pytest.mark.parametrize("mode", POOLING_MODES)
 def test_numpy_poolings_are_the_engines(tmp_path_factory, tiny_bert, mode):
     encoder = twinvec.load(tiny_bert, readout=mode)
-    with read_vectors(encoder, PAIRS.texts, [Reading((mode,), (3,))]) as vectors:
-        found = vectors.of(Reading((mode,), (3,)))
+    with read_vectors(encoder, PAIRS.texts, [Readout((mode,), (3,))]) as vectors:
+        found = vectors.of(Readout((mode,), (3,)))
     np.testing.assert_allclose(found, encoder.encode(PAIRS.texts), atol=2e-6)
 
 
@@ -68,24 +68,24 @@ def test_a_prompt_that_is_not_pooled_is_in_no_reading(tmp_path):
     folder = write_tiny_model(tmp_path / "model", pooling={"pooling_mode_mean_tokens": True, "include_prompt": False})
     prompts = {"prompts": {"ask": "the man "}, "default_prompt_name": "ask"}
     write_json(folder / "config_sentence_transformers.json", prompts)
-    for readout, reading in (("cls", Reading(("cls",), (3,))), ("wk", Reading(wk=WKSettings(layer_start=1)))):
-        encoder = twinvec.load(folder, readout=readout)
-        with read_vectors(encoder, PAIRS.texts[:4], [reading]) as vectors:
-            np.testing.assert_allclose(vectors.of(reading), encoder.encode(PAIRS.texts[:4]), atol=2e-6)
+    for name, readout in (("cls", Readout(("cls",), (3,))), ("wk", Readout(wk=WKSettings(layer_start=1)))):
+        encoder = twinvec.load(folder, readout=name)
+        with read_vectors(encoder, PAIRS.texts[:4], [readout]) as vectors:
+            np.testing.assert_allclose(vectors.of(readout), encoder.encode(PAIRS.texts[:4]), atol=2e-6)
 
 
 @pytest.mark.parametrize("layers", [(0,), (2,), (2, 3), (1, 2, 3)])
-def test_readings_of_other_layers_are_those_of_the_states_one_by_one(encoder, layers):
-    readings = [Reading((mode,), layers) for mode in ("mean", "max")] + [Reading(wk=WKSettings("reference", 1))]
-    with read_vectors(encoder, PAIRS.texts, readings) as vectors:
-        mean, highest, wk = (vectors.of(each) for each in readings)
-    for place, states in enumerate(encoder.encode_layers(PAIRS.texts)):
+def test_readouts_of_other_layers_are_those_of_the_states_one_by_one(encoder, layers):
+    readouts = [Readout((mode,), layers) for mode in ("mean", "max")] + [Readout(wk=WKSettings("reference", 1))]
+    with read_vectors(encoder, PAIRS.texts, readouts) as vectors:
+        mean, highest, wk = (vectors.of(each) for each in readouts)
+    for row, states in enumerate(encoder.encode_layers(PAIRS.texts)):
         chosen = states[list(layers)].mean(axis=0)
-        np.testing.assert_allclose(mean[place], twinvec.unit_rows(chosen.mean(axis=0)), atol=1e-5)
-        np.testing.assert_allclose(highest[place], twinvec.unit_rows(chosen.max(axis=0)), atol=1e-5)
+        np.testing.assert_allclose(mean[row], twinvec.unit_rows(chosen.mean(axis=0)), atol=1e-5)
+        np.testing.assert_allclose(highest[row], twinvec.unit_rows(chosen.max(axis=0)), atol=1e-5)
         mask = np.ones((1, states.shape[1]), dtype=np.int64)
         expected = sentence_vectors(states[:, None], mask, WKSettings("reference", 1))[0]
-        np.testing.assert_allclose(wk[place], twinvec.unit_rows(expected), atol=1e-5)
+        np.testing.assert_allclose(wk[row], twinvec.unit_rows(expected), atol=1e-5)
 
 
 def test_every_text_goes_through_the_model_once(tiny_bert, monkeypatch):
@@ -94,21 +94,21 @@ def test_every_text_goes_through_the_model_once(tiny_bert, monkeypatch):
     monkeypatch.setattr(OnnxRuntime, "layers", lambda self, batch: n_rows.append(len(batch.ids)) or layers(self, batch))
     monkeypatch.setattr("twinvec.analysis.readouts.TEXTS_PER_BLOCK", 8)
     encoder = twinvec.load(tiny_bert)
-    sweep_readings(encoder, PAIRS, model="tiny", resampling=FEW)
+    sweep_readouts(encoder, PAIRS, model="tiny", resampling=FEW)
     assert sum(n_rows) == len(PAIRS.texts) + 2  # and two looks at how many layers there are, and how wide
 
 
-def test_the_models_own_reading_scores_as_its_encoder_does(found, encoder):
-    assert found.own.candidate == Candidate(Reading(("mean",), (3,)))
+def test_the_models_own_readout_scores_as_its_encoder_does(found, encoder):
+    assert found.own.candidate == Candidate(Readout(("mean",), (3,)))
     assert found.own.value == pytest.approx(score_of(encoder), abs=1e-6)
     assert found.own.interval.low < found.own.value < found.own.interval.high
     assert found.n_pairs == N_PAIRS and found.n_texts == len(PAIRS.texts)
 
 
-def test_a_reading_that_tells_no_texts_apart_has_no_score(found):
-    undefined = [each.candidate.name for each in found.judged if each.value is None]
+def test_a_readout_that_tells_no_texts_apart_has_no_score(found):
+    undefined = [each.candidate.name for each in found.scored if each.value is None]
     assert undefined == ["cls of layer 0", "cls of layer 0, whitened"]
-    assert all(each.candidate.reading.layers != (0,) or each.why_not_saved for each in found.judged)
+    assert all(each.candidate.readout.layers != (0,) or each.why_not_saved for each in found.scored)
 
 
 def test_parts_can_be_left_out(encoder):
@@ -124,32 +124,25 @@ def test_parts_can_be_left_out(encoder):
         list_candidates(folder, 3, without=("wkk",))
 
 
-def test_the_command_knows_the_same_parts():
-    from twinvec.analysis.readouts import PARTS
-    from twinvec.cli.sweep import PARTS as listed
-
-    assert listed == PARTS
-
-
 CHOSEN = [
-    Candidate(Reading(("mean",), (3,)), is_whitened=True),
-    Candidate(Reading(("cls",), (2,))),
-    Candidate(Reading(("max",), (1,)), is_whitened=True),
-    Candidate(Reading(wk=WKSettings("reference", 1)), is_whitened=True),
+    Candidate(Readout(("mean",), (3,)), is_whitened=True),
+    Candidate(Readout(("cls",), (2,))),
+    Candidate(Readout(("max",), (1,)), is_whitened=True),
+    Candidate(Readout(wk=WKSettings("reference", 1)), is_whitened=True),
 ]
 
 
 @pytest.mark.parametrize("candidate", CHOSEN, ids=lambda each: each.name)
-def test_a_saved_reading_scores_the_same_when_it_is_loaded_again(encoder, found, tmp_path, candidate):
-    (judged,) = [each for each in found.judged if each.candidate == candidate]
-    with read_vectors(encoder, PAIRS.texts, [candidate.reading]) as vectors:
-        read = vectors.of(candidate.reading)
+def test_a_saved_readout_scores_the_same_when_it_is_loaded_again(encoder, found, tmp_path, candidate):
+    (scored,) = [each for each in found.scored if each.candidate == candidate]
+    with read_vectors(encoder, PAIRS.texts, [candidate.readout]) as vectors:
+        read = vectors.of(candidate.readout)
     whitening = fit_whitening(read) if candidate.is_whitened else None
-    save_reading(encoder, candidate, tmp_path / "saved", card="# Mine\n", whitening=whitening)
+    save_readout(encoder, candidate, tmp_path / "saved", card="# Mine\n", whitening=whitening)
     again = twinvec.load(tmp_path / "saved")
     expected = twinvec.unit_rows(whitening(read)) if whitening else read
     np.testing.assert_allclose(twinvec.unit_rows(again.encode(PAIRS.texts)), expected, atol=1e-4)
-    assert score_of(again) == pytest.approx(judged.value, abs=0.02)
+    assert score_of(again) == pytest.approx(scored.value, abs=0.02)
     assert again.max_tokens == encoder.max_tokens
     assert (tmp_path / "saved/README.md").read_text() == "# Mine\n"
 
@@ -157,8 +150,8 @@ def test_a_saved_reading_scores_the_same_when_it_is_loaded_again(encoder, found,
 @pytest.mark.parametrize("family", ["roberta", "distilbert", "mpnet", "electra"])
 def test_layers_are_cut_off_in_every_family_that_can_be(tiny_folders, tmp_path, family):
     encoder = twinvec.load(tiny_folders[family])
-    candidate = Candidate(Reading(("mean",), (2,)))
-    save_reading(encoder, candidate, tmp_path / "saved", card="")
+    candidate = Candidate(Readout(("mean",), (2,)))
+    save_readout(encoder, candidate, tmp_path / "saved", card="")
     again = twinvec.load(tmp_path / "saved")
     states = [layers[2].mean(axis=0) for layers in encoder.encode_layers(PAIRS.texts[:6])]
     np.testing.assert_allclose(again.encode(PAIRS.texts[:6]), twinvec.unit_rows(np.stack(states)), atol=1e-5)
@@ -169,7 +162,7 @@ def test_layers_are_cut_off_in_every_family_that_can_be(tiny_folders, tmp_path, 
 
 def test_the_shipped_model_whose_weights_are_int8_is_cut_and_saved_as_float32(tmp_path):
     encoder = twinvec.load()
-    save_reading(encoder, Candidate(Reading(("mean",), (1,))), tmp_path / "saved", card="")
+    save_readout(encoder, Candidate(Readout(("mean",), (1,))), tmp_path / "saved", card="")
     again = twinvec.load(tmp_path / "saved")
     states = [layers[1].mean(axis=0) for layers in encoder.encode_layers(PAIRS.texts[:3])]
     np.testing.assert_allclose(again.encode(PAIRS.texts[:3]), twinvec.unit_rows(np.stack(states)), atol=1e-5)
@@ -180,9 +173,9 @@ def test_the_shipped_model_whose_weights_are_int8_is_cut_and_saved_as_float32(tm
 def test_sentence_transformers_loads_a_cut_and_whitened_model(encoder, tmp_path):
     sentence_transformers = pytest.importorskip("sentence_transformers")
     candidate = CHOSEN[2]
-    with read_vectors(encoder, PAIRS.texts, [candidate.reading]) as vectors:
-        whitening = fit_whitening(vectors.of(candidate.reading))
-    save_reading(encoder, candidate, tmp_path / "saved", card="", whitening=whitening)
+    with read_vectors(encoder, PAIRS.texts, [candidate.readout]) as vectors:
+        whitening = fit_whitening(vectors.of(candidate.readout))
+    save_readout(encoder, candidate, tmp_path / "saved", card="", whitening=whitening)
     other = sentence_transformers.SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     ours = twinvec.load(tmp_path / "saved").encode(PAIRS.texts)
     np.testing.assert_allclose(other.encode(PAIRS.texts), ours, atol=2e-4)
@@ -197,9 +190,9 @@ def test_what_no_folder_can_say_is_refused_with_the_reason(tiny_folders, encoder
     }
     for (family, layers), reason in reasons.items():
         folder = twinvec.load(tiny_folders[family]).folder
-        assert reason in why_not_saved(Reading(("mean",), layers), folder, 4 if family != "bert" else 3)
+        assert reason in why_not_saved(Readout(("mean",), layers), folder, 4 if family != "bert" else 3)
     with pytest.raises(InputError, match="cannot be saved: no module of a model folder averages layers"):
-        save_reading(encoder, Candidate(Reading(("mean",), (2, 3))), tmp_path / "saved", card="")
+        save_readout(encoder, Candidate(Readout(("mean",), (2, 3))), tmp_path / "saved", card="")
     assert not (tmp_path / "saved").exists()
 
 
@@ -215,29 +208,29 @@ def dense_model(folder, pooling):
     return folder
 
 
-def test_layers_behind_the_pooling_stay_and_decide_which_readings_fit(tmp_path):
+def test_layers_behind_the_pooling_stay_and_decide_which_readouts_fit(tmp_path):
     one = twinvec.load(dense_model(tmp_path / "one", {"pooling_mode_mean_tokens": True}))
-    found = sweep_readings(one, PAIRS, model="one", without=("wk", "layers"), resampling=FEW)
+    found = sweep_readouts(one, PAIRS, model="one", without=("wk", "layers"), resampling=FEW)
     assert found.own.value == pytest.approx(score_of(one), abs=1e-6)
     both = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}
     two = twinvec.load(dense_model(tmp_path / "two", both))
-    readings = {each.reading for each in list_candidates(two.folder, 3)}
-    assert {each.modes for each in readings} == {("cls", "mean")} and len(readings) == 7
-    save_reading(two, Candidate(Reading(("cls", "mean"), (3,))), tmp_path / "saved", card="")
+    readouts = {each.readout for each in list_candidates(two.folder, 3)}
+    assert {each.modes for each in readouts} == {("cls", "mean")} and len(readouts) == 7
+    save_readout(two, Candidate(Readout(("cls", "mean"), (3,))), tmp_path / "saved", card="")
     np.testing.assert_array_equal(twinvec.load(tmp_path / "saved").encode(PAIRS.texts), two.encode(PAIRS.texts))
 
 
-def test_models_that_cut_their_vectors_are_judged_and_saved_so(tiny_bert, tmp_path):
+def test_models_that_cut_their_vectors_are_scored_and_saved_so(tiny_bert, tmp_path):
     encoder = twinvec.load(tiny_bert, truncate_dim=8)
-    found = sweep_readings(encoder, PAIRS, model="cut", without=("wk", "layers"), resampling=FEW)
+    found = sweep_readouts(encoder, PAIRS, model="cut", without=("wk", "layers"), resampling=FEW)
     assert found.own.value == pytest.approx(score_of(encoder), abs=1e-6)
-    candidate = Candidate(Reading(("max",), (3,)), is_whitened=True)
-    with read_vectors(encoder, PAIRS.texts, [candidate.reading]) as vectors:
-        whitening = fit_whitening(vectors.of(candidate.reading))
-    save_reading(encoder, candidate, tmp_path / "saved", card="", whitening=whitening)
-    (judged,) = [each for each in found.judged if each.candidate == candidate]
+    candidate = Candidate(Readout(("max",), (3,)), is_whitened=True)
+    with read_vectors(encoder, PAIRS.texts, [candidate.readout]) as vectors:
+        whitening = fit_whitening(vectors.of(candidate.readout))
+    save_readout(encoder, candidate, tmp_path / "saved", card="", whitening=whitening)
+    (scored,) = [each for each in found.scored if each.candidate == candidate]
     again = twinvec.load(tmp_path / "saved")
-    assert again.width == 8 and score_of(again) == pytest.approx(judged.value, abs=0.02)
+    assert again.width == 8 and score_of(again) == pytest.approx(scored.value, abs=0.02)
 
 
 @settings(max_examples=30, deadline=None)
@@ -280,8 +273,8 @@ def test_joined_poolings_stand_in_their_order():
 
 def test_a_model_with_sbert_wk_is_compared_with_it(tiny_bert):
     encoder = twinvec.load(tiny_bert, readout="wk")
-    found = sweep_readings(encoder, PAIRS, model="wk", without=("layers", "whitening"), resampling=FEW)
-    assert found.own.candidate.reading.wk == WKSettings(layer_start=1)
+    found = sweep_readouts(encoder, PAIRS, model="wk", without=("layers", "whitening"), resampling=FEW)
+    assert found.own.candidate.readout.wk == WKSettings(layer_start=1)
     assert found.own.value == pytest.approx(score_of(encoder), abs=1e-6)
     assert isinstance(twinvec.load(tiny_bert).folder.readout, Pooling)
 
@@ -304,14 +297,14 @@ def pair_file(tmp_path_factory):
 def test_the_command_tells_the_best_writes_a_report_and_saves(pair_file, tiny_bert, tmp_path):
     pytest.importorskip("matplotlib")
     report, saved = tmp_path / "report", tmp_path / "saved"
-    result = run("sweep", tiny_bert, "--data", pair_file, "-o", report, "--save", saved)
+    result = run("sweep", tiny_bert, "--pairs", pair_file, "-o", report, "--save", saved)
     assert result.exit_code == 0, result.output
     assert sorted(file.name for file in report.iterdir()) == [".twinvec.json", "report.html", "sweep.json", "sweep.png"]
     numbers = json.loads((report / "sweep.json").read_text())
     assert numbers["verdict"] in result.output.replace("\n", " ")
-    scores = [each["score"] for each in numbers["readings"] if each["score"] is not None]
-    assert scores == sorted(scores, reverse=True) and len(scores) == len(numbers["readings"]) - 2
-    (row,) = [each for each in numbers["readings"] if each["name"] == numbers["best_that_can_be_saved"]]
+    scores = [each["score"] for each in numbers["readouts"] if each["score"] is not None]
+    assert scores == sorted(scores, reverse=True) and len(scores) == len(numbers["readouts"]) - 2
+    (row,) = [each for each in numbers["readouts"] if each["name"] == numbers["best_that_can_be_saved"]]
     again = twinvec.load(saved)
     assert score_of(again) == pytest.approx(row["score"], abs=0.02)
     card = (saved / "README.md").read_text()
@@ -321,10 +314,10 @@ def test_the_command_tells_the_best_writes_a_report_and_saves(pair_file, tiny_be
 
 def test_the_command_prints_json(pair_file, tiny_bert):
     options = "--json", "--without", "layers", "--without", "whitening", "--without", "wk"
-    result = run("sweep", tiny_bert, "--data", pair_file, *options)
+    result = run("sweep", tiny_bert, "--pairs", pair_file, *options)
     numbers = json.loads(result.output)
-    assert len(numbers["readings"]) == 5 and numbers["own"] == "mean of layer 3"
-    assert all(0 < each["p_corrected"] <= 1 for each in numbers["readings"])
+    assert len(numbers["readouts"]) == 5 and numbers["own"] == "mean of layer 3"
+    assert all(0 < each["p_corrected"] <= 1 for each in numbers["readouts"])
 
 
 def test_bad_input_is_said_before_any_work_and_leaves_nothing(pair_file, tiny_bert, tmp_path):
@@ -336,20 +329,20 @@ def test_bad_input_is_said_before_any_work_and_leaves_nothing(pair_file, tiny_be
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine").touch()
     cases = {
-        "too few to choose by": (tiny_bert, "--data", few),
-        "scores of equal.tsv are equal": (tiny_bert, "--data", equal),
-        "has no layers": (tmp_path / "static", "--data", pair_file),
-        "--score-range": (tiny_bert, "--data", pair_file, "--score-range", 0, 1),
-        "exists already": (tiny_bert, "--data", pair_file, "--save", tmp_path / "full"),
+        "too few to choose by": (tiny_bert, "--pairs", few),
+        "scores of equal.tsv are equal": (tiny_bert, "--pairs", equal),
+        "has no layers": (tmp_path / "static", "--pairs", pair_file),
+        "--score-range": (tiny_bert, "--pairs", pair_file, "--score-range", 0, 1),
+        "exists already": (tiny_bert, "--pairs", pair_file, "--save", tmp_path / "full"),
         "holds 'mine', which Twinvec did not write": (
             tiny_bert,
-            "--data",
+            "--pairs",
             pair_file,
             "-o",
             tmp_path / "full",
             "--force",
         ),
-        "no column for the role": (tiny_bert, "--data", pair_file, "--columns", "score=points"),
+        "no column for the role": (tiny_bert, "--pairs", pair_file, "--columns", "score=points"),
     }
     for message, arguments in cases.items():
         result = (

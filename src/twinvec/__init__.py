@@ -10,13 +10,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from twinvec.analysis.layers import LayerSettings, analyze_layers
+    from twinvec.analysis.speed import measure_speed
+    from twinvec.analysis.sweep import sweep
     from twinvec.bulk.embed_file import embed_file
     from twinvec.cluster.texts import cluster_texts
     from twinvec.collection import Collection
     from twinvec.collection.import_file import index_file
     from twinvec.embedder import ModelEmbedder, explain
     from twinvec.encoder import Encoder, Lengths
+    from twinvec.engine.inspect import inspect_model
     from twinvec.errors import TwinvecError
+    from twinvec.evaluation.evaluate import SuiteSettings, compare, evaluate
+    from twinvec.evaluation.result_file import Evaluation
+    from twinvec.evaluation.systems import SystemChoice
     from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
     from twinvec.search.demo import run_demo
@@ -27,24 +34,34 @@ if TYPE_CHECKING:
 __all__ = [
     "Collection",
     "Encoder",
+    "Evaluation",
     "Explanation",
+    "LayerSettings",
     "Lengths",
     "ModelEmbedder",
     "PairExplanation",
+    "SuiteSettings",
+    "SystemChoice",
     "TwinvecError",
     "WKSettings",
+    "analyze_layers",
     "cluster_texts",
+    "compare",
     "embed_file",
+    "evaluate",
     "explain",
     "find_duplicates",
     "find_pairs",
     "index_file",
+    "inspect_model",
     "load",
+    "measure_speed",
     "quantize_vectors",
     "run_demo",
     "search_texts",
     "similarity",
     "similarity_pairwise",
+    "sweep",
     "unit_rows",
 ]
 
@@ -52,10 +69,14 @@ __all__ = [
 _PLACES = {
     "Collection": "collection",
     "Encoder": "encoder",
+    "Evaluation": "evaluation.result_file",
     "Explanation": "explanation",
+    "LayerSettings": "analysis.layers",
     "Lengths": "encoder",
     "ModelEmbedder": "embedder",
     "PairExplanation": "explanation",
+    "SuiteSettings": "evaluation.evaluate",
+    "SystemChoice": "evaluation.systems",
     "TwinvecError": "errors",
     "WKSettings": "wk",
     "cluster_texts": "cluster.texts",
@@ -64,12 +85,18 @@ _PLACES = {
     "find_duplicates": "search.texts",
     "find_pairs": "search.texts",
     "index_file": "collection.import_file",
+    "analyze_layers": "analysis.layers",
+    "compare": "evaluation.evaluate",
+    "evaluate": "evaluation.evaluate",
+    "inspect_model": "engine.inspect",
     "load": "loading",
+    "measure_speed": "analysis.speed",
     "quantize_vectors": "vectors",
     "run_demo": "search.demo",
     "search_texts": "search.texts",
     "similarity": "vectors",
     "similarity_pairwise": "vectors",
+    "sweep": "analysis.sweep",
     "unit_rows": "vectors",
 }
 

@@ -11,7 +11,12 @@ from typing import Literal, get_args
 from twinvec.errors import InputError
 
 __all__ = [
+    "AGGREGATIONS",
+    "CLASSIFIERS",
+    "COMMAND_LINES",
+    "CORRELATIONS",
     "DEFAULT_MODEL",
+    "DEFAULT_SCORE_RANGE",
     "DEVICES",
     "KEEPS",
     "LINKAGES",
@@ -26,6 +31,12 @@ __all__ = [
     "SHARD_FORMATS",
     "SHIPPED",
     "SIMILARITY_NAMES",
+    "SWEEP_PARTS",
+    "TASK_GROUPS",
+    "Aggregation",
+    "ClassifierName",
+    "CommandLines",
+    "Correlation",
     "Device",
     "Keep",
     "Linkage",
@@ -40,6 +51,7 @@ __all__ = [
     "ShardFormat",
     "Similarity",
     "StoredPrecision",
+    "SweepPart",
     "WKMode",
     "parse_size",
     "show_size",
@@ -47,6 +59,7 @@ __all__ = [
 
 DEFAULT_MODEL = "twinvec-mini"
 SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # the models inside the package
+DEFAULT_SCORE_RANGE = (0.0, 5.0)  # lowest and highest score of a pair, as in the STS data sets
 
 Precision = Literal["float32", "bfloat16", "int8"]
 StoredPrecision = Literal["float32", "int8"]
@@ -63,6 +76,11 @@ Linkage = Literal["average", "complete"]
 Projection = Literal["auto", "pca", "umap"]
 SearchMode = Literal["dense", "text", "hybrid"]
 ShardFormat = Literal["parquet", "arrow"]
+Correlation = Literal["spearman", "pearson"]
+Aggregation = Literal["all", "mean", "weighted mean"]  # all items of a task together, or a mean over its subsets
+ClassifierName = Literal["logreg", "mlp"]
+CommandLines = Literal["json", "plain"]  # what a program that embeds reads on each line
+SweepPart = Literal["poolings", "layers", "wk", "whitening"]  # what a sweep tries
 
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
@@ -78,6 +96,23 @@ SEARCH_MODES: tuple[str, ...] = get_args(SearchMode)
 SHARD_FORMATS: tuple[str, ...] = get_args(ShardFormat)
 
 MOST_ALL_PAIRS = 200_000  # texts; comparing all pairs of that many takes a minute
+CORRELATIONS: tuple[str, ...] = get_args(Correlation)
+AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
+CLASSIFIERS: tuple[str, ...] = get_args(ClassifierName)
+COMMAND_LINES: tuple[str, ...] = get_args(CommandLines)
+SWEEP_PARTS: tuple[str, ...] = get_args(SweepPart)
+TASK_GROUPS: dict[str, tuple[str, ...]] = {
+    "sts": ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick-r"),
+    "transfer": ("mr", "cr", "subj", "mpqa", "sst2", "trec", "mrpc"),
+    "relatedness": ("stsb-trained", "sick-r-trained", "sick-e"),
+    "probing": ("sentence-length", "word-content", "bigram-shift"),
+    "pairs": ("mrpc-pairs",),
+    "argument": ("argument",),
+    "retrieval": ("cranfield",),
+    "clustering": ("trec-clusters",),
+    "triplets": ("sections",),
+    "korean": ("korsts", "klue-sts"),
+}
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 LEAST_THREE_DIGITS = 999.5  # from here on, three digits round to a thousand

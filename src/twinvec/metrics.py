@@ -1,4 +1,4 @@
-"""Metrics: correlation, classification, clustering, ranking. Pure functions on arrays, in float64, numpy only."""
+"""Metrics: correlation, classification, clustering. Pure functions on arrays, in float64, numpy only."""
 
 from __future__ import annotations
 
@@ -11,30 +11,18 @@ from twinvec.errors import InputError
 from twinvec.types import Array
 
 __all__ = [
-    "Threshold",
+    "Cuts",
     "accuracy",
     "average_precision",
-    "average_precision_of_hits",
-    "best_f1_threshold",
-    "best_threshold",
     "completeness",
+    "cuts",
     "f1",
     "homogeneity",
-    "ndcg",
     "pearson",
     "ranks",
-    "recall_at_k",
-    "reciprocal_rank",
     "spearman",
     "v_measure",
 ]
-
-
-class Threshold(NamedTuple):
-    """Items with a score of at least ``threshold`` are taken as positive; ``value`` is what that gives."""
-
-    threshold: float
-    value: float
 
 
 def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
@@ -72,40 +60,12 @@ def average_precision(scores: ArrayLike, labels: ArrayLike) -> float:
     >>> round(average_precision([0.9, 0.8, 0.7], [1, 0, 1]), 4)  # 1/2 * 1 + 1/2 * 2/3
     0.8333
     """
-    cut = _cuts(scores, labels)
+    cut = cuts(scores, labels)
     steps = np.diff(cut.n_right, prepend=0)
     return float((steps * cut.n_right / cut.n_taken).sum() / _n_positive(cut))
 
 
-def best_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
-    """The threshold of the highest accuracy, the higher one of equals. ``(n,)`` scores, ``(n,)`` of 0 and 1.
-
-    It lies midway between two neighbouring scores. Taking all, or none, as positive counts as well, so the
-    accuracy is never below that of the more frequent label. Chosen on the data it is judged on, it flatters.
-
-    >>> best_threshold([0.9, 0.5, 0.25, 0.0], [1, 1, 0, 0])
-    Threshold(threshold=0.375, value=1.0)
-    """
-    cut = _cuts(scores, labels)
-    n, n_positive = int(cut.n_taken[-1]), int(cut.n_right[-1])
-    n_right = np.append(n - n_positive, n - n_positive - cut.n_taken + 2 * cut.n_right)  # none taken, then each cut
-    best = int(n_right.argmax())
-    return Threshold(_threshold(cut.scores, best), float(n_right[best] / n))
-
-
-def best_f1_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
-    """The threshold of the highest F1, the higher one of equals. ``(n,)`` scores, ``(n,)`` of 0 and 1.
-
-    >>> best_f1_threshold([0.9, 0.5, 0.25, 0.0], [1, 0, 1, 0])
-    Threshold(threshold=0.125, value=0.8)
-    """
-    cut = _cuts(scores, labels)
-    values = 2 * cut.n_right / (cut.n_taken + _n_positive(cut))
-    best = int(values.argmax())
-    return Threshold(_threshold(cut.scores, best + 1), float(values[best]))
-
-
-class _Cuts(NamedTuple):
+class Cuts(NamedTuple):
     """The distinct scores from high to low; how many items each cut takes, and how many of those are positive."""
 
     scores: NDArray[np.float64]
@@ -113,7 +73,12 @@ class _Cuts(NamedTuple):
     n_right: NDArray[np.int64]
 
 
-def _cuts(scores: ArrayLike, labels: ArrayLike) -> _Cuts:
+def cuts(scores: ArrayLike, labels: ArrayLike) -> Cuts:
+    """Every way to take the items with the highest scores; equal ones come together. ``(n,)``, and ``(n,)`` of 0 and 1.
+
+    >>> cuts([0.2, 0.9, 0.9], [1, 1, 0]).n_right.tolist()
+    [1, 2]
+    """
     values, marks = _same_length(scores, labels)
     positive = _as_bool(marks, "labels")
     values = values.astype(np.float64)
@@ -122,21 +87,10 @@ def _cuts(scores: ArrayLike, labels: ArrayLike) -> _Cuts:
     order = np.argsort(-values, kind="stable")
     values = values[order]
     ends = np.append(np.flatnonzero(np.diff(values)), len(values) - 1)
-    return _Cuts(values[ends], ends + 1, np.cumsum(positive[order])[ends])
+    return Cuts(values[ends], ends + 1, np.cumsum(positive[order])[ends])
 
 
-def _threshold(scores: NDArray[np.float64], n_cuts: int) -> float:
-    """The threshold that takes the first ``n_cuts`` of the distinct scores, which sink."""
-    if n_cuts == 0:
-        return float(np.nextafter(scores[0], np.inf))
-    if n_cuts == len(scores):
-        return float(scores[-1])
-    lowest_in, highest_out = scores[n_cuts - 1], scores[n_cuts]
-    middle = highest_out + (lowest_in - highest_out) / 2
-    return float(middle if middle > highest_out else lowest_in)  # neighbours in floating point have no middle
-
-
-def _n_positive(cut: _Cuts) -> int:
+def _n_positive(cut: Cuts) -> int:
     if cut.n_right[-1] == 0:
         raise InputError(f"Precision and recall are undefined: none of the {cut.n_taken[-1]} labels is 1.")
     return int(cut.n_right[-1])
@@ -260,95 +214,3 @@ def _centered(values: NDArray[np.float64]) -> NDArray[np.float64]:
     values = values / np.abs(values).max()
     values = values - values.mean()
     return np.asarray(values / np.abs(values).max(), dtype=np.float64)
-
-
-def ndcg(gains: ArrayLike, ideal_gains: ArrayLike, *, k: int) -> float:
-    """Discounted gain of the first ``k`` places, relative to that of the best possible ranking.
-
-    ``sum gain_i / log2(i + 1)`` over places ``i`` from 1. Gains are linear, the judged relevance itself, as in
-    trec_eval and Järvelin & Kekäläinen (2002), not ``2^relevance - 1``; the two agree where relevance is 0 or 1.
-    ``gains`` are those of the ranking, best first, ``(n_ranked,)``; ``ideal_gains`` those of all judged texts in
-    any order, ``(n_judged,)``.
-
-    >>> round(ndcg([0, 1], [1], k=10), 4)  # 1 / log2(3)
-    0.6309
-    """
-    _check_k(k)
-    given, ideal = _gains(gains), np.sort(_gains(ideal_gains))[::-1]
-    best = _discounted(ideal, k)
-    if best == 0:
-        raise InputError("nDCG is undefined for a query without relevant texts.", hint="Leave such queries out.")
-    value = _discounted(given, k) / best
-    if value > 1 + 1e-9:
-        raise InputError(
-            f"The ranking gains more than the best possible one (nDCG {value:.4f}).",
-            hint="Give the gains of all judged texts as ideal_gains, and rank no text twice.",
-        )
-    return min(value, 1.0)
-
-
-def average_precision_of_hits(hits: ArrayLike, n_relevant: int, *, k: int | None = None) -> float:
-    """Sum of the precisions at the places of relevant texts, by the number of all relevant texts (trec_eval's map).
-
-    >>> round(average_precision_of_hits([1, 0, 1], 4), 4)  # (1/1 + 2/3) / 4
-    0.4167
-    """
-    found = _hits(hits, k, n_relevant=n_relevant)
-    precisions = np.cumsum(found) / np.arange(1, len(found) + 1)
-    return float(precisions[found].sum() / n_relevant)
-
-
-def recall_at_k(hits: ArrayLike, n_relevant: int, *, k: int) -> float:
-    """Share of the relevant texts that are among the first ``k``.
-
-    >>> recall_at_k([1, 0, 1], 4, k=2)
-    0.25
-    """
-    return float(_hits(hits, k, n_relevant=n_relevant).sum() / n_relevant)
-
-
-def reciprocal_rank(hits: ArrayLike, *, k: int | None = None) -> float:
-    """1 by the place of the first relevant text; 0 if there is none among the first ``k``.
-
-    >>> reciprocal_rank([0, 1, 1])
-    0.5
-    """
-    places = np.flatnonzero(_hits(hits, k))
-    return float(1 / (places[0] + 1)) if len(places) else 0.0
-
-
-def _discounted(gains: NDArray[np.float64], k: int) -> float:
-    gains = gains[:k]
-    return float(gains @ (1 / np.log2(np.arange(2, len(gains) + 2))))
-
-
-def _gains(values: ArrayLike) -> NDArray[np.float64]:
-    gains = np.asarray(values, dtype=np.float64)
-    if gains.ndim != 1 or not np.isfinite(gains).all() or (gains < 0).any():
-        raise InputError(
-            f"Gains must be a list of numbers from 0 up, got shape {gains.shape} with lowest "
-            f"{gains.min() if gains.size else 'none'}.",
-            hint="Give 0 to texts that are judged not relevant.",
-        )
-    return gains
-
-
-def _hits(values: ArrayLike, k: int | None, *, n_relevant: int | None = None) -> NDArray[np.bool_]:
-    hits = np.asarray(values)
-    if hits.ndim != 1 or not np.isin(hits, (0, 1)).all():
-        raise InputError(f"Hits must be a list of 0 and 1, best place first, got shape {hits.shape}.")
-    n_hits = int(hits.sum())
-    if n_relevant is not None and n_relevant < 1:
-        raise InputError(
-            f"A query needs at least one relevant text, got n_relevant {n_relevant}.", hint="Leave such queries out."
-        )
-    if n_relevant is not None and n_hits > n_relevant:
-        raise InputError(f"The ranking has {n_hits} hits, but only {n_relevant} texts are relevant.")
-    if k is not None:
-        _check_k(k)
-    return hits[:k].astype(bool)
-
-
-def _check_k(k: int) -> None:
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")

@@ -1,11 +1,13 @@
-"""How a model's states change from layer to layer over a corpus, in bounded memory."""
+"""How the states of models change from layer to layer over a corpus, in bounded memory."""
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -13,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.analysis.words import FUNCTION_WORDS, Extremes, MovingWord, WordGroups, extremes, group_words, words_of
+from twinvec.choices import DEFAULT_MODEL
+from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder
 from twinvec.encoder import Encoder, LayerBatch
 from twinvec.errors import InputError
 from twinvec.progress import Progress
@@ -20,10 +24,14 @@ from twinvec.wk import WKSettings, layer_cosines, layer_weights, read_tokens, to
 
 __all__ = [
     "LayerFindings",
+    "LayerSettings",
     "LayerSurvey",
     "TextPicture",
+    "analyze_layers",
     "check_has_layers",
+    "open_model",
     "picture_text",
+    "short_names",
     "survey_layers",
 ]
 
@@ -134,9 +142,9 @@ class _Tally:
     def _is_own(self, batch: LayerBatch) -> NDArray[np.bool_]:
         """Which tokens, ``(batch, tokens)``, are the text's own, and not special ones around it."""
         tokenizer = self.encoder.tokenizer
-        place = np.arange(batch.tokens.mask.shape[1])
+        index = np.arange(batch.tokens.mask.shape[1])
         ends = batch.tokens.mask.sum(axis=1, keepdims=True) - len(tokenizer.suffix)
-        return np.asarray((place >= len(tokenizer.prefix)) & (place < ends))
+        return np.asarray((index >= len(tokenizer.prefix)) & (index < ends))
 
     def result(self, name: str, n_texts: int, function_words: Collection[str]) -> LayerSurvey:
         """All of it as means."""
@@ -181,42 +189,56 @@ def picture_text(encoder: Encoder, text: str, *, model: str, settings: WKSetting
     return TextPicture(model, text, tuple(tokens), start, layer_weights(cosines, settings).combined, importance)
 
 
-@dataclass(frozen=True, eq=False)
-class LayerFindings:
-    """Surveys of some models over the same texts, and pictures of some of these.
+@dataclass(frozen=True, slots=True)
+class LayerSettings:
+    """What is analyzed, and how much of it is shown.
 
     Args:
-        source: the file of the texts.
+        layer_start: the first layer whose changes count for words and pictures; by default SBERT-WK's, a third of the
+            layers.
         max_distance: how far apart two layers are at most that are shown as lines.
         n_words: how many words are shown of those that move least, in the middle, and most.
         min_count: how often a word must have been seen to be ranked.
+        function_words: words that carry grammar, in lower case; by default a list of English ones.
     """
+
+    layer_start: int | None = None
+    max_distance: int = 4
+    n_words: int = 10
+    min_count: int = 5
+    function_words: Collection[str] = FUNCTION_WORDS
+
+
+DEFAULT_SETTINGS = LayerSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class LayerFindings:
+    """Surveys of some models over the same texts, whose ``source`` is named, and pictures of some of these."""
 
     source: str
     surveys: Sequence[LayerSurvey]
     pictures: Sequence[TextPicture] = ()
-    max_distance: int = 4
-    n_words: int = 10
-    min_count: int = 5
+    settings: LayerSettings = DEFAULT_SETTINGS
 
     @property
     def distances(self) -> list[int]:
         """1 to the furthest that any model has."""
-        return list(range(1, min(self.max_distance, max(each.n_layers for each in self.surveys)) + 1))
+        return list(range(1, min(self.settings.max_distance, max(each.n_layers for each in self.surveys)) + 1))
 
     def extremes(self, survey: LayerSurvey) -> Extremes:
         """The words of a model to show."""
-        return extremes(survey.frequent(self.min_count), self.n_words)
+        return extremes(survey.frequent(self.settings.min_count), self.settings.n_words)
 
     def groups(self, survey: LayerSurvey) -> WordGroups | None:
         """A model's function words against its content words."""
-        return group_words(survey.frequent(self.min_count))
+        return group_words(survey.frequent(self.settings.min_count))
 
     def as_dict(self) -> dict[str, Any]:
         """All numbers, for JSON."""
         return {
             "source": self.source,
-            "min_count": self.min_count,
+            "min_count": self.settings.min_count,
             "models": [self._survey(each) for each in self.surveys],
             "pictures": [_picture(each) for each in self.pictures],
         }
@@ -235,7 +257,7 @@ class LayerFindings:
             "function_words": groups and groups.function._asdict(),
             "content_words": groups and groups.content._asdict(),
             "content_moves_more": groups and round(groups.content_moves_more, 6),
-            "words": [each._asdict() for each in survey.frequent(self.min_count)],
+            "words": [each._asdict() for each in survey.frequent(self.settings.min_count)],
         }
 
 
@@ -248,3 +270,64 @@ def _picture(picture: TextPicture) -> dict[str, Any]:
         "weights": picture.weights.round(6).tolist(),
         "importance": picture.importance.round(6).tolist(),
     }
+
+
+def analyze_layers(
+    texts: Iterable[str],
+    models: ModelLike | Embedder | Sequence[ModelLike | Embedder] = DEFAULT_MODEL,
+    *,
+    settings: LayerSettings = DEFAULT_SETTINGS,
+    pictures: int | Sequence[str] = 0,
+    source: str = "texts",
+) -> LayerFindings:
+    """Show how the states of texts change from layer to layer of some models; the texts are read once, in blocks.
+
+    Args:
+        models: a name, a folder, an encoder or a :class:`~twinvec.embedder.ModelEmbedder`, or several of them.
+        settings: what is analyzed, and how much of it is shown.
+        pictures: texts to draw as SBERT-WK weighs their tokens and layers, or how many of the first.
+        source: what the texts are called in reports.
+
+    >>> found = analyze_layers(["A cat sits on the mat.", "The dog sleeps."])
+    >>> found.surveys[0].model, found.surveys[0].cosines.shape
+    ('twinvec-mini', (5, 5))
+    """
+    remaining = iter(texts)
+    first = list(islice(remaining, pictures)) if isinstance(pictures, int) else []
+    listed = [models] if isinstance(models, (str, os.PathLike)) or not isinstance(models, Sequence) else models
+    opened = [open_model(model) for model in listed]
+    names = short_names([model.model for model in opened])
+    encoders = {name: model.encoder for name, model in zip(names, opened, strict=True)}
+    surveys = survey_layers(
+        encoders,
+        chain(first, remaining),
+        layer_start=settings.layer_start,
+        function_words=settings.function_words,
+    )
+    drawn = [
+        picture_text(encoder, text, model=name, settings=WKSettings(layer_start=settings.layer_start))
+        for text in (first if isinstance(pictures, int) else pictures)
+        for name, encoder in encoders.items()
+    ]
+    return LayerFindings(source, surveys, drawn, settings)
+
+
+def open_model(model: ModelLike | Embedder) -> ModelEmbedder:
+    """A model whose layers can be read; refuses what gives vectors only."""
+    embedder = as_embedder(model)
+    if not isinstance(embedder, ModelEmbedder):
+        raise InputError(
+            f"{embedder.name} gives vectors only, and not the layers behind them.",
+            hint="Give the name of a model, its folder, or an encoder.",
+        )
+    return embedder
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """What models are called in reports: the last part of the path, unless two share it.
+
+    >>> short_names(["/models/minilm", "org/mpnet/"]), short_names(["a/m", "b/m"])
+    (['minilm', 'mpnet'], ['a/m', 'b/m'])
+    """
+    short = [Path(name).name or name for name in names]
+    return short if len(set(short)) == len(set(names)) else list(names)

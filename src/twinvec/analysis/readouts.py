@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from twinvec.choices import SWEEP_PARTS
 from twinvec.encoder import Encoder, LayerBatch
 from twinvec.engine.config import Backbone, is_supported, read_backbone
 from twinvec.engine.model import build_heads
@@ -27,13 +28,12 @@ from twinvec.types import Ids, Vectors
 from twinvec.wk import WKSettings, layer_cosines, sentence_vectors
 
 __all__ = [
-    "PARTS",
     "POOLERS",
     "Candidate",
     "ReadVectors",
-    "Reading",
+    "Readout",
     "list_candidates",
-    "own_reading",
+    "own_readout",
     "pool",
     "read_batch",
     "read_vectors",
@@ -87,8 +87,8 @@ def _first(states: Vectors, mask: Ids) -> Vectors:
 
 
 def _last(states: Vectors, mask: Ids) -> Vectors:
-    places = (mask * np.arange(1, mask.shape[1] + 1)).argmax(axis=1)
-    return np.asarray(states[..., np.arange(len(mask)), places, :])
+    last = (mask * np.arange(1, mask.shape[1] + 1)).argmax(axis=1)
+    return np.asarray(states[..., np.arange(len(mask)), last, :])
 
 
 POOLERS: dict[str, Callable[[Vectors, Ids], Vectors]] = {
@@ -103,12 +103,11 @@ POOLERS: dict[str, Callable[[Vectors, Ids], Vectors]] = {
 
 # By cosine, mean_sqrt_len_tokens is the same as mean, so it is not among them.
 POOLINGS = (("mean",), ("cls",), ("max",), ("weightedmean",), ("lasttoken",))
-PARTS = ("poolings", "layers", "wk", "whitening")  # what a sweep is made of, and what can be left out of it
 CUT_FAMILIES = ("bert", "roberta", "distilbert", "mpnet", "electra", "albert")  # whose last layer needs no other part
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Readout:
     """The mean of some ``layers``, 0 being the embeddings, pooled by ``modes``; or SBERT-WK where ``wk`` is set."""
 
     modes: tuple[str, ...] = ()
@@ -119,7 +118,7 @@ class Reading:
     def name(self) -> str:
         """For people.
 
-        >>> Reading(("mean",), (1, 6)).name, Reading(wk=WKSettings("reference", 2)).name
+        >>> Readout(("mean",), (1, 6)).name, Readout(wk=WKSettings("reference", 2)).name
         ('mean of layers 1 and 6', 'wk reference, from layer 2, window 2, omega 0.5')
         """
         if self.wk is not None:
@@ -130,15 +129,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A reading, whitened or not."""
+    """A readout, whitened or not."""
 
-    reading: Reading
+    readout: Readout
     is_whitened: bool = False
 
     @property
     def name(self) -> str:
         """For people."""
-        return self.reading.name + ", whitened" * self.is_whitened
+        return self.readout.name + ", whitened" * self.is_whitened
 
 
 def layers_name(layers: Sequence[int]) -> str:
@@ -152,34 +151,34 @@ def layers_name(layers: Sequence[int]) -> str:
     return f"layers {layers[0]} and {layers[1]}" if len(layers) == 2 else f"layers {layers[0]} to {layers[-1]}"
 
 
-def own_reading(folder: ModelFolder, n_layers: int) -> Reading:
+def own_readout(folder: ModelFolder, n_layers: int) -> Readout:
     """How the model reads its vectors itself."""
     if isinstance(folder.readout, WK):
-        return Reading(wk=_settled(folder.readout.settings, n_layers))
-    return Reading(folder.readout.modes, (n_layers,))
+        return Readout(wk=_settled(folder.readout.settings, n_layers))
+    return Readout(folder.readout.modes, (n_layers,))
 
 
 def list_candidates(folder: ModelFolder, n_layers: int, *, without: Collection[str] = ()) -> list[Candidate]:
-    """All candidates for a model, its own reading first; ``without`` names parts that are left out."""
+    """All candidates for a model, its own readout first; ``without`` names parts that are left out."""
     for part in without:
-        if part not in PARTS:
-            raise UnknownNameError("part of a sweep", part, PARTS)
-    own = own_reading(folder, n_layers)
-    readings = dict.fromkeys((own, *_fitting(folder, _readings(own, n_layers, without))))
+        if part not in SWEEP_PARTS:
+            raise UnknownNameError("part of a sweep", part, SWEEP_PARTS)
+    own = own_readout(folder, n_layers)
+    readouts = dict.fromkeys((own, *_fitting(folder, _readouts(own, n_layers, without))))
     kinds = (False,) if "whitening" in without else (False, True)
-    return [Candidate(reading, is_whitened) for reading in readings for is_whitened in kinds]
+    return [Candidate(readout, is_whitened) for readout in readouts for is_whitened in kinds]
 
 
-def _readings(own: Reading, n_layers: int, without: Collection[str]) -> Iterator[Reading]:
+def _readouts(own: Readout, n_layers: int, without: Collection[str]) -> Iterator[Readout]:
     poolings: tuple[tuple[str, ...], ...] = POOLINGS if own.wk is not None else (own.modes, *POOLINGS)
     if "poolings" in without:
         poolings = poolings[:1]
     for modes in poolings:
         for layers in [(n_layers,)] if "layers" in without else layer_sets(n_layers):
-            yield Reading(modes, layers)
+            yield Readout(modes, layers)
     if "wk" not in without:
         for settings in wk_choices(n_layers):
-            yield Reading(wk=settings)
+            yield Readout(wk=settings)
 
 
 def layer_sets(n_layers: int) -> list[tuple[int, ...]]:
@@ -195,16 +194,16 @@ def layer_sets(n_layers: int) -> list[tuple[int, ...]]:
 
 def wk_choices(n_layers: int) -> list[WKSettings]:
     """The paper's settings and the authors' code's, and one changed at a time: omega, window, the first layer."""
-    usual = WKSettings(layer_start=WKSettings().start(n_layers))
+    default = WKSettings(layer_start=WKSettings().start(n_layers))
     changed = [
-        usual,
-        replace(usual, mode="reference"),
-        replace(usual, omega=0.0),
-        replace(usual, omega=1.0),
-        replace(usual, window=1),
-        replace(usual, window=4),
-        replace(usual, layer_start=0),
-        replace(usual, layer_start=2 * n_layers // 3),
+        default,
+        replace(default, mode="reference"),
+        replace(default, omega=0.0),
+        replace(default, omega=1.0),
+        replace(default, window=1),
+        replace(default, window=4),
+        replace(default, layer_start=0),
+        replace(default, layer_start=2 * n_layers // 3),
     ]
     return list(dict.fromkeys(changed))
 
@@ -214,22 +213,22 @@ def _settled(settings: WKSettings, n_layers: int) -> WKSettings:
     return replace(settings, layer_start=settings.start(n_layers))
 
 
-def _fitting(folder: ModelFolder, readings: Iterator[Reading]) -> Iterator[Reading]:
+def _fitting(folder: ModelFolder, readouts: Iterator[Readout]) -> Iterator[Readout]:
     """Those as wide as what stands behind the pooling asks for, if anything there has a width."""
     has_width = any(isinstance(module, (Dense, LayerNorm)) for module in folder.modules[1:])
     wanted = 1 if isinstance(folder.readout, WK) else len(folder.readout.modes)
-    for reading in readings:
-        if not has_width or (1 if reading.wk is not None else len(reading.modes)) == wanted:
-            yield reading
+    for readout in readouts:
+        if not has_width or (1 if readout.wk is not None else len(readout.modes)) == wanted:
+            yield readout
 
 
-def why_not_saved(reading: Reading, folder: ModelFolder, n_layers: int) -> str:
-    """Why a model folder cannot say this reading; empty if it can."""
-    if reading.wk is not None or reading.layers == (n_layers,):
+def why_not_saved(readout: Readout, folder: ModelFolder, n_layers: int) -> str:
+    """Why a model folder cannot say this readout; empty if it can."""
+    if readout.wk is not None or readout.layers == (n_layers,):
         return ""
-    if len(reading.layers) > 1:
+    if len(readout.layers) > 1:
         return "no module of a model folder averages layers"
-    if reading.layers == (0,):
+    if readout.layers == (0,):
         return "a model of no layers is none"
     if is_supported(folder.config) and _is_cut(read_backbone(folder.config)):
         return ""
@@ -246,18 +245,18 @@ MOST_OF_DISK = 0.9
 
 
 class ReadVectors:
-    """The vectors of the same texts by every reading, on the disk. Made by :func:`read_vectors`."""
+    """The vectors of the same texts by every readout, on the disk. Made by :func:`read_vectors`."""
 
-    def __init__(self, encoder: Encoder, files: Mapping[Reading, Vectors], *, trust_pickle: bool) -> None:
+    def __init__(self, encoder: Encoder, files: Mapping[Readout, Vectors], *, trust_pickle: bool) -> None:
         self._encoder, self._files, self._trust_pickle = encoder, files, trust_pickle
         self._heads: dict[int, Any] = {}  # by the width that they read
 
-    def of(self, reading: Reading) -> Vectors:
-        """What the model would give for the texts with this reading: ``(texts, width)``.
+    def of(self, readout: Readout) -> Vectors:
+        """What the model would give for the texts with this readout: ``(texts, width)``.
 
         What stands behind the pooling is run, and vectors are cut as the model's own are.
         """
-        vectors: Vectors = np.array(self._files[reading])
+        vectors: Vectors = np.array(self._files[readout])
         behind = self._encoder.folder.modules[1:]
         if behind:
             if vectors.shape[1] not in self._heads:
@@ -274,22 +273,22 @@ class ReadVectors:
 
 @contextmanager
 def read_vectors(
-    encoder: Encoder, texts: Sequence[str], readings: Sequence[Reading], *, trust_pickle: bool = False
+    encoder: Encoder, texts: Sequence[str], readouts: Sequence[Readout], *, trust_pickle: bool = False
 ) -> Iterator[ReadVectors]:
     """Read the vectors of all texts in all ways; they are gone when the block ends."""
     width = encoder.encode_layers("a", prompt="")[0].shape[-1]
-    widths = [width if reading.wk is not None else width * len(reading.modes) for reading in readings]
-    with tempfile.TemporaryDirectory(prefix="twinvec-sweep-", ignore_cleanup_errors=True) as place:
-        _check_room(Path(place), 4 * len(texts) * sum(widths), n_texts=len(texts), n_readings=len(readings))
-        files: dict[Reading, Vectors] = {
-            reading: np.memmap(Path(place, str(number)), np.float32, "w+", shape=(len(texts), each))
-            for number, (reading, each) in enumerate(zip(readings, widths, strict=True))
+    widths = [width if readout.wk is not None else width * len(readout.modes) for readout in readouts]
+    with tempfile.TemporaryDirectory(prefix="twinvec-sweep-", ignore_cleanup_errors=True) as folder:
+        _check_room(Path(folder), 4 * len(texts) * sum(widths), n_texts=len(texts), n_readouts=len(readouts))
+        files: dict[Readout, Vectors] = {
+            readout: np.memmap(Path(folder, str(number)), np.float32, "w+", shape=(len(texts), each))
+            for number, (readout, each) in enumerate(zip(readouts, widths, strict=True))
         }
         _fill(encoder, texts, files)
         yield ReadVectors(encoder, files, trust_pickle=trust_pickle)
 
 
-def _fill(encoder: Encoder, texts: Sequence[str], files: Mapping[Reading, Vectors]) -> None:
+def _fill(encoder: Encoder, texts: Sequence[str], files: Mapping[Readout, Vectors]) -> None:
     source = iter(texts)
     n_before = 0
     with Progress(len(texts), "reading layers") as bar:
@@ -305,29 +304,29 @@ def _fill(encoder: Encoder, texts: Sequence[str], files: Mapping[Reading, Vector
             n_before += len(block)
 
 
-def read_batch(batch: LayerBatch, readings: Sequence[Reading]) -> Iterator[Vectors]:
-    """The vectors of a batch of texts by each reading, ``(batch, width)``, before what stands behind the pooling."""
-    sets = list(dict.fromkeys(reading.layers for reading in readings if reading.wk is None))
+def read_batch(batch: LayerBatch, readouts: Sequence[Readout]) -> Iterator[Vectors]:
+    """The vectors of a batch of texts by each readout, ``(batch, width)``, before what stands behind the pooling."""
+    sets = list(dict.fromkeys(readout.layers for readout in readouts if readout.wk is None))
     mask = batch.tokens.pool_mask
     pooled: dict[tuple[str, ...], dict[tuple[int, ...], Vectors]] = {}
     if sets:
         # averaged once for all poolings, which then run over all sets of layers together
         states = np.stack([batch.layers[list(each)].mean(axis=0) for each in sets])
-        for modes in dict.fromkeys(reading.modes for reading in readings if reading.wk is None):
+        for modes in dict.fromkeys(readout.modes for readout in readouts if readout.wk is None):
             pooled[modes] = dict(zip(sets, pool(states, mask, modes), strict=True))
-    known = layer_cosines(batch.layers) if any(reading.wk is not None for reading in readings) else None
-    for reading in readings:
-        if reading.wk is not None:
-            yield sentence_vectors(batch.layers, mask, reading.wk, known=known)
+    known = layer_cosines(batch.layers) if any(readout.wk is not None for readout in readouts) else None
+    for readout in readouts:
+        if readout.wk is not None:
+            yield sentence_vectors(batch.layers, mask, readout.wk, known=known)
         else:
-            yield pooled[reading.modes][reading.layers]
+            yield pooled[readout.modes][readout.layers]
 
 
-def _check_room(place: Path, n_bytes: int, *, n_texts: int, n_readings: int) -> None:
-    free = shutil.disk_usage(place).free
+def _check_room(folder: Path, n_bytes: int, *, n_texts: int, n_readouts: int) -> None:
+    free = shutil.disk_usage(folder).free
     if n_bytes > MOST_OF_DISK * free:
         raise InputError(
-            f"The vectors of {n_texts:,} texts by {n_readings} readings take {n_bytes / 1e9:.1f} GB; "
-            f"{place.parent} has {free / 1e9:.1f} GB.",
+            f"The vectors of {n_texts:,} texts by {n_readouts} readouts take {n_bytes / 1e9:.1f} GB; "
+            f"{folder.parent} has {free / 1e9:.1f} GB.",
             hint="Take fewer pairs, leave out a part of the sweep, or name a larger folder in TMPDIR.",
         )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from twinvec.analysis.readouts import Candidate, Reading, why_not_saved
+from twinvec.analysis.readouts import Candidate, Readout, why_not_saved
 from twinvec.encoder import Encoder
 from twinvec.engine.config import read_backbone
 from twinvec.engine.names import canonical_name
@@ -27,7 +27,7 @@ from twinvec.types import Array, Vectors
 __all__ = [
     "Whitening",
     "fit_whitening",
-    "save_reading",
+    "save_readout",
     "shrunk_covariance",
 ]
 
@@ -76,7 +76,7 @@ IDENTITY = "torch.nn.modules.linear.Identity"
 BLOCK = re.compile(r"^blocks\.(\d+)\.")
 
 
-def save_reading(
+def save_readout(
     encoder: Encoder,
     candidate: Candidate,
     target: Path,
@@ -85,34 +85,34 @@ def save_reading(
     whitening: Whitening | None = None,
     trust_pickle: bool = False,
 ) -> None:
-    """Write the model with this reading as a folder, whole or not at all. It must not exist yet.
+    """Write the model with this readout as a folder, whole or not at all. It must not exist yet.
 
     ``card`` becomes its README. Later layers than the one that is read are left out of it.
     """
     folder = encoder.folder
     n_layers = len(encoder.encode_layers("a", prompt="")[0]) - 1
-    why = why_not_saved(candidate.reading, folder, n_layers)
+    why = why_not_saved(candidate.readout, folder, n_layers)
     if why:
-        raise InputError(f"{candidate.name} cannot be saved: {why}.", hint="Choose another reading.")
-    kept = n_layers if candidate.reading.wk is not None else candidate.reading.layers[0]
+        raise InputError(f"{candidate.name} cannot be saved: {why}.", hint="Choose another readout.")
+    kept = n_layers if candidate.readout.wk is not None else candidate.readout.layers[0]
     weights = _weights(folder, kept, n_layers, trust_pickle=trust_pickle)
-    with TemporaryDirectory() as scratch, saved_folder(target, MODEL) as place:
-        saved = _described(encoder, candidate.reading, Path(scratch), whitening)
-        write_model(saved, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
+    with TemporaryDirectory() as scratch, saved_folder(target, MODEL) as written:
+        saved = _described(encoder, candidate.readout, Path(scratch), whitening)
+        write_model(saved, written, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:
-            save_file(dict(weights), place / "model.safetensors", metadata={"format": "pt"})
+            save_file(dict(weights), written / "model.safetensors", metadata={"format": "pt"})
         if kept < n_layers:
             key = LAYER_KEYS.get(str(folder.config["model_type"]), "num_hidden_layers")
-            write_json(place / "config.json", read_json(place / "config.json") | {key: kept})
-        (place / "README.md").write_text(card, encoding="utf-8")
+            write_json(written / "config.json", read_json(written / "config.json") | {key: kept})
+        (written / "README.md").write_text(card, encoding="utf-8")
 
 
-def _described(encoder: Encoder, reading: Reading, scratch: Path, whitening: Whitening | None) -> ModelFolder:
+def _described(encoder: Encoder, readout: Readout, scratch: Path, whitening: Whitening | None) -> ModelFolder:
     """The folder to be; the files of the whitening are put into ``scratch``, to be copied from there."""
     folder = encoder.folder
     prompted = folder.readout.include_prompt
-    readout: Module = Pooling(reading.modes, prompted) if reading.wk is None else WK(reading.wk, prompted)
-    modules = (readout, *folder.modules[1:])
+    first: Module = Pooling(readout.modes, prompted) if readout.wk is None else WK(readout.wk, prompted)
+    modules = (first, *folder.modules[1:])
     truncate_dim = encoder.truncate_dim
     if whitening is not None:
         n_in = encoder.engine.width if truncate_dim else whitening.matrix.shape[1]
@@ -128,15 +128,15 @@ def _described(encoder: Encoder, reading: Reading, scratch: Path, whitening: Whi
     )
 
 
-def _write_dense(place: Path, whitening: Whitening, *, n_in: int) -> Dense:
+def _write_dense(path: Path, whitening: Whitening, *, n_in: int) -> Dense:
     """The whitening as a Dense module; of vectors that are cut, it reads only the first values."""
     n_out = len(whitening.matrix)
     matrix = np.zeros((n_out, n_in), dtype=np.float32)
     matrix[:, : whitening.matrix.shape[1]] = whitening.matrix
-    save_file({"linear.weight": matrix, "linear.bias": whitening.bias}, place / "model.safetensors")
+    save_file({"linear.weight": matrix, "linear.bias": whitening.bias}, path / "model.safetensors")
     config = {"in_features": n_in, "out_features": n_out, "bias": True, "activation_function": IDENTITY}
-    write_json(place / "config.json", config)
-    return Dense(place, n_in, n_out, True, "Identity")
+    write_json(path / "config.json", config)
+    return Dense(path, n_in, n_out, True, "Identity")
 
 
 def _weights(folder: ModelFolder, kept: int, n_layers: int, *, trust_pickle: bool) -> Mapping[str, Array]:

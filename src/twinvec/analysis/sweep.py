@@ -1,51 +1,39 @@
-"""All readouts of a model, scored on someone's own pairs, and whether the best one wins by more than chance."""
+"""Score all readouts of a model on someone's own pairs: whether the best one wins by more than chance."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from twinvec.analysis.layers import check_has_layers
+from twinvec.analysis.layers import check_has_layers, open_model, short_names
 from twinvec.analysis.readouts import Candidate, ReadVectors, list_candidates, read_vectors, why_not_saved
-from twinvec.analysis.saving import Whitening, fit_whitening
-from twinvec.data.examples import Examples
+from twinvec.analysis.saving import fit_whitening, save_readout
+from twinvec.analysis.sweep_result import PROTOCOL, SWEEP_RESAMPLING, Lead, Scored, Sweep, sweep_card
+from twinvec.choices import DEFAULT_SCORE_RANGE
+from twinvec.data.examples import Examples, read_examples
+from twinvec.data.roles import DataSource
+from twinvec.embedder import Embedder, ModelLike
 from twinvec.encoder import Encoder
 from twinvec.errors import InputError
-from twinvec.evaluation.resampling import Interval, Resamples, Resampling, interval_of, resample
+from twinvec.evaluation.resampling import Resamples, Resampling, interval_of, resample
 from twinvec.evaluation.statistics import Outcome
+from twinvec.files import is_taken
 from twinvec.progress import Progress
 from twinvec.types import Array
 from twinvec.vectors import similarity_pairwise
 
-__all__ = [
-    "RESAMPLING",
-    "Judged",
-    "Lead",
-    "Sweep",
-    "leads",
-    "sweep_readings",
-]
+__all__ = ["leads", "save_best", "sweep", "sweep_readouts"]
 
 Floats = NDArray[np.float64]
 
 LEAST_ERROR = 1e-9  # of a lead in z; what is below is the same ranking
 MOST_UNDEFINED = 0.05
 HIGHEST = 1 - 1e-9  # a correlation beyond has no finite z
-
-
-class Lead(NamedTuple):
-    """How far a candidate is above the old one, at least how far at the level asked for, and the corrected p value.
-
-    All in the units of the values, but ``p``. ``low`` holds for all candidates at once.
-    """
-
-    difference: float
-    low: float
-    p: float
 
 
 def leads(old: Resamples, candidates: Sequence[Resamples], *, level: float = 0.95, scale: float = 100.0) -> list[Lead]:
@@ -87,85 +75,86 @@ def _checked(moved: Floats) -> NDArray[np.bool_]:
     return is_defined
 
 
-RESAMPLING = Resampling(n_resamples=1000)
-PROTOCOL = "Spearman x 100 of cosine"
 FEWEST_PAIRS = 20
 LEAST_SPREAD = 1e-6  # of cosines in float32; what is less is rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """A candidate with its score, its interval, and its lead over the model's own reading, whose own is 0.
+def sweep(
+    model: ModelLike | Embedder,
+    pairs: Examples | DataSource | str | os.PathLike[str],
+    *,
+    without: Collection[str] = (),
+    seed: int = 0,
+    save: str | os.PathLike[str] | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Sweep:
+    r"""Score every readout of a model on scored pairs: Spearman of cosine and score.
 
-    Where the score is undefined, ``value`` and the rest are None, for the reason in ``problem``. ``why_not_saved`` is
-    empty where a model folder can say the candidate.
+    Readouts are poolings of each layer and of some means of layers, settings of SBERT-WK, and all of these whitened.
+    The result says whether the best beats the model's own readout by more than chance, although it was picked as the
+    best. Each different text goes through the model once.
+
+    Args:
+        model: a name, a folder, an encoder, or a :class:`~twinvec.embedder.ModelEmbedder`.
+        pairs: a file with the columns text1, text2 and score, from 0 to 5; or pairs read from a ``DataSource``.
+        without: parts to leave out: poolings, layers, wk, whitening.
+        seed: of the resamples.
+        save: a new folder, for a model with the best readout that a model folder can hold.
+        tell: is called with a sentence about what was saved.
+
+    >>> import tempfile
+    >>> rows = [f"{n % 6}\tA cat and {n} dogs.\tA cat and {n * n} birds." for n in range(25)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "pairs.tsv")
+    ...     _ = file.write_text("\n".join(["score\ttext1\ttext2", *rows]))
+    ...     found = sweep("twinvec-mini", file, without=["layers", "wk", "whitening"])
+    >>> found.own.candidate.name, len(found.ranked)
+    ('mean of layer 4', 5)
     """
-
-    candidate: Candidate
-    value: float | None
-    interval: Interval | None = None
-    lead: Lead | None = None
-    why_not_saved: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """All candidates judged, the model's own reading first.
-
-    ``whitening`` is that of ``best_saved``, fitted on the texts of the pairs, if that one is whitened.
-    """
-
-    model: str
-    source: str
-    n_pairs: int
-    n_texts: int
-    n_layers: int
-    judged: tuple[Judged, ...]
-    resampling: Resampling = RESAMPLING
-    whitening: Whitening | None = None
-
-    @property
-    def own(self) -> Judged:
-        """The model's own reading."""
-        return self.judged[0]
-
-    @property
-    def ranked(self) -> list[Judged]:
-        """Those that have a score, best first; the own one before its equals."""
-        return sorted((each for each in self.judged if each.value is not None), key=lambda each: -_value(each))
-
-    @property
-    def best(self) -> Judged:
-        """The highest score."""
-        return self.ranked[0]
-
-    @property
-    def best_saved(self) -> Judged:
-        """The highest score of those that a model folder can say."""
-        return next(each for each in self.ranked if not each.why_not_saved)
-
-    @property
-    def n_others(self) -> int:
-        """How many candidates stood against the model's own reading."""
-        return sum(each.value is not None for each in self.judged) - 1
+    if save is not None and is_taken(Path(save)):
+        raise InputError(f"{save} exists already.", hint="Choose another name, or remove it first.")
+    if isinstance(pairs, (str, os.PathLike)):
+        pairs = DataSource(os.fspath(pairs), "scored_pairs", score_range=DEFAULT_SCORE_RANGE)
+    examples = pairs if isinstance(pairs, Examples) else read_examples(pairs)
+    opened = open_model(model)
+    is_trusted = bool(opened.arguments.get("trust_pickle"))
+    found = sweep_readouts(
+        opened.encoder,
+        examples,
+        model=short_names([opened.model])[0],
+        without=without,
+        resampling=replace(SWEEP_RESAMPLING, seed=seed),
+        trust_pickle=is_trusted,
+    )
+    if save is not None:
+        told = save_best(opened.encoder, found, Path(save), trust_pickle=is_trusted)
+        if tell is not None:
+            tell(told)
+    return found
 
 
-def _value(judged: Judged) -> float:
-    assert judged.value is not None
-    return judged.value
+def save_best(encoder: Encoder, found: Sweep, target: Path, *, trust_pickle: bool = False) -> str:
+    """Save the best readout that a model folder can hold; says which, and why it is not the best of all."""
+    chosen = found.best_saved
+    lost = "" if found.best is chosen else f"{found.best.candidate.name} cannot be saved: {found.best.why_not_saved}. "
+    if chosen is found.own:
+        encoder.save(target)
+        return f"{lost}Saved {target}: the model as it is, as no readout that can be saved scores higher."
+    card = sweep_card(found, target.name)
+    save_readout(encoder, chosen.candidate, target, card=card, whitening=found.whitening, trust_pickle=trust_pickle)
+    return f"{lost}Saved {target}: {chosen.candidate.name}, score {chosen.value:.2f}."
 
 
-def sweep_readings(
+def sweep_readouts(
     encoder: Encoder,
     pairs: Examples,
     *,
     model: str,
     without: Collection[str] = (),
-    resampling: Resampling = RESAMPLING,
+    resampling: Resampling = SWEEP_RESAMPLING,
     trust_pickle: bool = False,
 ) -> Sweep:
-    """Judge every way to read the model on scored pairs; every different text goes through the model once.
+    """Score every readout of the model on scored pairs; every different text goes through the model once.
 
     Args:
         model: what it is called in the results.
@@ -176,16 +165,16 @@ def sweep_readings(
     gold = _gold(pairs)
     n_layers = len(encoder.encode_layers("a", prompt="")[0]) - 1
     candidates = list_candidates(encoder.folder, n_layers, without=without)
-    readings = list(dict.fromkeys(each.reading for each in candidates))
-    with read_vectors(encoder, pairs.texts, readings, trust_pickle=trust_pickle) as vectors:
-        cosines = {each: _cosines(vectors, each, pairs) for each in _told(candidates)}
-        judged = [
-            replace(each, why_not_saved=why_not_saved(each.candidate.reading, encoder.folder, n_layers))
-            for each in _judge(cosines, gold, pairs.name, resampling)
+    readouts = list(dict.fromkeys(each.readout for each in candidates))
+    with read_vectors(encoder, pairs.texts, readouts, trust_pickle=trust_pickle) as vectors:
+        cosines = {each: _cosines(vectors, each, pairs) for each in _counted(candidates)}
+        scored = [
+            replace(each, why_not_saved=why_not_saved(each.candidate.readout, encoder.folder, n_layers))
+            for each in _score(cosines, gold, pairs.name, resampling)
         ]
-        found = Sweep(model, pairs.name, len(pairs), len(pairs.texts), n_layers, tuple(judged), resampling)
+        found = Sweep(model, pairs.name, len(pairs), len(pairs.texts), n_layers, tuple(scored), resampling)
         chosen = found.best_saved.candidate
-        return replace(found, whitening=fit_whitening(vectors.of(chosen.reading)) if chosen.is_whitened else None)
+        return replace(found, whitening=fit_whitening(vectors.of(chosen.readout)) if chosen.is_whitened else None)
 
 
 def _gold(pairs: Examples) -> Array:
@@ -200,7 +189,7 @@ def _gold(pairs: Examples) -> Array:
     return pairs.targets.astype(np.float64)
 
 
-def _told(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+def _counted(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
     with Progress(len(candidates), "comparing") as bar:
         for each in candidates:
             yield each
@@ -209,7 +198,7 @@ def _told(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
 
 def _cosines(vectors: ReadVectors, candidate: Candidate, pairs: Examples) -> Array | None:
     """The cosine of every pair, ``(pairs,)``; None where all are equal, as those of [CLS] in the embeddings."""
-    found = vectors.of(candidate.reading)
+    found = vectors.of(candidate.readout)
     if candidate.is_whitened:
         try:
             found = fit_whitening(found)(found)
@@ -219,13 +208,13 @@ def _cosines(vectors: ReadVectors, candidate: Candidate, pairs: Examples) -> Arr
     return cosines if np.ptp(cosines) > LEAST_SPREAD else None
 
 
-def _judge(
+def _score(
     cosines: Mapping[Candidate, Array | None], gold: Array, name: str, resampling: Resampling
-) -> Iterator[Judged]:
+) -> Iterator[Scored]:
     defined = {each: values for each, values in cosines.items() if values is not None}
     if next(iter(cosines)) not in defined:
         raise InputError(
-            f"The model's own reading gives every pair of {name} the same cosine.", hint="Sweep another model."
+            f"The model's own readout gives every pair of {name} the same cosine.", hint="Sweep another model."
         )
     outcomes = [Outcome(name, PROTOCOL, "spearman", values, gold) for values in defined.values()]
     drawn = dict(zip(defined, resample(outcomes, resampling), strict=True))
@@ -233,6 +222,6 @@ def _judge(
     found = dict(zip(defined, [Lead(0.0, 0.0, 1.0), *leads(own, others, level=resampling.level)], strict=True))
     for each in cosines:
         if each in drawn:
-            yield Judged(each, drawn[each].value, interval_of(drawn[each], level=resampling.level), found[each])
+            yield Scored(each, drawn[each].value, interval_of(drawn[each], level=resampling.level), found[each])
         else:
-            yield Judged(each, None, problem="all pairs have the same cosine")
+            yield Scored(each, None, problem="all pairs have the same cosine")

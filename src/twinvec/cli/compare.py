@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.evaluate import EngineChoice, SuiteChoice, engine_options, suite_options
+from twinvec.cli.evaluate import SuiteChoice, suite_options, system_model_options
+from twinvec.cli.options import ModelChoice, PromptChoice, prompt_options
 from twinvec.cli.screen import open_console, print_json, say
 
 if TYPE_CHECKING:
     from twinvec.evaluation.compare import Comparison
-    from twinvec.evaluation.result_file import Evaluation
 
 __all__ = ["compare"]
 
 
 @click.command()
-@click.argument("left", metavar="A")
-@click.argument("right", metavar="B")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @suite_options
-@engine_options
-def compare(*, left: str, right: str, as_json: bool, suite: SuiteChoice, engine: EngineChoice) -> None:
+@system_model_options
+@prompt_options
+def compare(
+    *, first: str, second: str, as_json: bool, suite: SuiteChoice, model: ModelChoice, prompt: PromptChoice
+) -> None:
     """Compare A and B item by item: files of ``twinvec evaluate --json``, or models, which are evaluated first.
 
     For every task that both have: the difference, its interval, and in a sentence whether it is more than chance,
     by tests on the same items, after Holm's correction for the number of tasks.
     """
-    from twinvec.evaluation.compare import compare_evaluations
+    import twinvec
 
-    one, other = (_evaluation(each, suite, engine) for each in (left, right))
-    found = compare_evaluations(one, other)
+    settings = {**model.arguments(), **prompt.arguments()}
+    one, other = (
+        name if name.endswith(".json") else twinvec.SystemChoice(name, settings=settings) for name in (first, second)
+    )
+    found = twinvec.compare(one, other, **suite.arguments())
     for message in found.left_out:
         say(f"Left out: {message}")
     if as_json:
         print_json([_as_dict(each) for each in found.comparisons], indent=2)
     else:
         print_comparisons(found.comparisons)
-
-
-def _evaluation(name: str, suite: SuiteChoice, engine: EngineChoice) -> Evaluation:
-    if name.endswith(".json"):
-        from twinvec.evaluation.result_file import read_evaluation
-
-        return read_evaluation(Path(name))
-    from twinvec.evaluation.systems import SystemChoice
-
-    return suite.run(SystemChoice(name, settings=engine.settings()))
 
 
 def print_comparisons(comparisons: tuple[Comparison, ...]) -> None:

@@ -3,63 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.choices import DEFAULT_MODEL, SIMILARITY_NAMES
-from twinvec.cli.options import MODEL_OPTIONS, MODEL_VARIABLE, PROMPT_OPTIONS, Decorator, gathered
+from twinvec.choices import (
+    AGGREGATIONS,
+    CLASSIFIERS,
+    COMMAND_LINES,
+    CORRELATIONS,
+    DEFAULT_MODEL,
+    SIMILARITY_NAMES,
+    TASK_GROUPS,
+)
+from twinvec.cli.options import (
+    MODEL_VARIABLE,
+    Decorator,
+    ModelChoice,
+    PromptChoice,
+    gathered,
+    model_options,
+    prompt_options,
+)
 from twinvec.cli.screen import if_interrupted, open_console, plain_table, say, show_seconds
 
 if TYPE_CHECKING:
+    from twinvec.evaluation.evaluate import TaskRun
     from twinvec.evaluation.result_file import Evaluation
-    from twinvec.evaluation.suite import TaskRun
     from twinvec.evaluation.systems import SystemChoice
 
-__all__ = [
-    "EngineChoice",
-    "SuiteChoice",
-    "SystemGiven",
-    "engine_options",
-    "evaluate",
-    "suite_options",
-    "system_options",
-]
-
-CLASSIFIERS = ("logreg", "mlp")
-CORRELATIONS = ("spearman", "pearson")
-SUBSETS = ("all", "mean", "weighted mean")
-LINES = ("json", "plain")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineChoice:
-    """How a model runs, if what is judged is a model."""
-
-    precision: str
-    threads: int | None
-    device: str
-    runtime: str
-    deterministic: bool
-    long: str
-    truncate_dim: int | None
-    readout: str | None
-    trust_pickle: bool
-    offline: bool
-    prompt: str | None
-    prompt_name: str | None
-
-    def settings(self) -> dict[str, Any]:
-        """What was set, by name."""
-        return {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) is not None}
+__all__ = ["SuiteChoice", "evaluate", "suite_options", "system_model_options"]
 
 
 @dataclass(frozen=True, slots=True)
 class SystemGiven:
-    """What is judged instead of a model: a server, a command, or vectors in a file."""
+    """What is evaluated instead of a model: a server, a command, or vectors in a file."""
 
     endpoint: str | None
     endpoint_model: str | None
@@ -70,21 +50,21 @@ class SystemGiven:
     vectors: str | None
     texts: str | None
 
-    def choice(self, model: str | None, engine: EngineChoice) -> SystemChoice:
-        """What the library needs to open it; if nothing was named, the usual model."""
-        from twinvec.evaluation.systems import SystemChoice
+    def choice(self, model: str | None, settings: dict[str, Any]) -> SystemChoice:
+        """What the library needs to open it; if nothing was named, the default model."""
+        import twinvec
 
         if model is None and not (self.endpoint or self.command or self.vectors):
             model = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
-        given: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}  # click has checked the words
-        return SystemChoice(model=model, settings=engine.settings(), **given)
+        given: dict[str, Any] = asdict(self)  # click has checked the words
+        return twinvec.SystemChoice(model=model, settings=settings, **given)
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteChoice:
     """Which tasks, from which data, under which protocol; and the cache."""
 
-    tasks: tuple[str, ...]
+    tasks: str
     data: Path | None
     correlation: str
     similarity: str
@@ -94,46 +74,30 @@ class SuiteChoice:
     cache: Path | None
     no_cache: bool
 
-    def run(self, choice: SystemChoice) -> Evaluation:
-        """Judge, saying on standard error what is done."""
-        from twinvec.embedder import TEXTS_PER_CALL, CachedEmbedder
-        from twinvec.errors import InputError
-        from twinvec.evaluation.suite import SuiteSettings, evaluation_of, load_tasks, run_suite, task_names
-        from twinvec.evaluation.systems import open_system
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of ``twinvec.evaluate`` and ``twinvec.compare``; scores are told on standard error."""
+        import twinvec
         from twinvec.vector_store import cache_folder
 
-        names = task_names(self.tasks)
-        if self.data is None:
-            raise InputError("No data folder was given.", hint="Name it with --data, or set TWINVEC_DATA.")
-        tasks = load_tasks(names, self.data)
-        system = open_system(choice)
-        words: dict[str, Any] = {name: getattr(self, name) for name in ("correlation", "similarity", "subsets")}
-        settings = SuiteSettings(**words, classifier=self.classifier, seed=self.seed)
+        words: dict[str, Any] = {
+            name: getattr(self, name) for name in ("correlation", "similarity", "subsets", "classifier")
+        }
         folder = None if self.no_cache else self.cache or cache_folder()
         if folder is not None:
             if_interrupted(f"vectors are kept in {folder}, and the same command goes on from there.")
-        cached = CachedEmbedder(system, folder, at_once=None if choice.command else TEXTS_PER_CALL)
-        return evaluation_of(system, _told(run_suite(tasks, cached.embed, settings)))
+        settings = twinvec.SuiteSettings(**words, seed=self.seed)
+        return {"tasks": self.tasks, "data": self.data, "settings": settings, "cache": folder, "watch": _tell}
 
 
-def _told(runs: Iterator[TaskRun]) -> Iterator[TaskRun]:
-    for run in runs:
-        first = run.results[0]
-        shown = "undefined" if first.value is None else f"{first.value:.2f}"
-        say(f"{run.name}: {shown} ({first.protocol}), {show_seconds(run.seconds)}")
-        yield run
+def _tell(run: TaskRun) -> None:
+    first = run.results[0]
+    shown = "undefined" if first.value is None else f"{first.value:.2f}"
+    say(f"{run.name}: {shown} ({first.protocol}), {show_seconds(run.seconds)}")
 
 
-def _names(_: click.Context, __: click.Parameter, given: str) -> tuple[str, ...]:
-    return tuple(name.strip().lower() for name in given.split(",") if name.strip())
-
-
-ENGINE_OPTIONS: dict[str, Decorator] = {
-    name: {**MODEL_OPTIONS, **PROMPT_OPTIONS}[name] for name in EngineChoice.__slots__
-}
 SYSTEM_OPTIONS: dict[str, Decorator] = {
     "endpoint": click.option(
-        "--endpoint", metavar="URL", help="Judge the server at this address, by its /v1/embeddings."
+        "--endpoint", metavar="URL", help="Evaluate the server at this address, by its /v1/embeddings."
     ),
     "endpoint_model": click.option("--endpoint-model", metavar="NAME", help="The server's model."),
     "key_variable": click.option(
@@ -154,17 +118,17 @@ SYSTEM_OPTIONS: dict[str, Decorator] = {
         help="How long to wait for an answer of the server.",
     ),
     "command": click.option(
-        "--command", help="Judge a program: it reads a text per line, and writes a JSON array of numbers for each."
+        "--command", help="Evaluate a program: it reads a text per line, and writes a JSON array of numbers for each."
     ),
     "lines": click.option(
         "--command-lines",
         "lines",
-        type=click.Choice(LINES),
+        type=click.Choice(COMMAND_LINES),
         default="json",
         show_default=True,
         help="What the program reads on each line: a JSON string, or the text as it is.",
     ),
-    "vectors": click.option("--vectors", metavar="FILE.npy", help="Judge the vectors of a file, with --texts."),
+    "vectors": click.option("--vectors", metavar="FILE.npy", help="Evaluate the vectors of a file, with --texts."),
     "texts": click.option("--texts", metavar="FILE", help="The texts of --vectors, row by row."),
 }
 SUITE_OPTIONS: dict[str, Decorator] = {
@@ -173,9 +137,7 @@ SUITE_OPTIONS: dict[str, Decorator] = {
         metavar="A,B,...",
         default="sts",
         show_default=True,
-        callback=_names,
-        help="Tasks or groups: sts, transfer, relatedness, probing, pairs, argument, retrieval, clustering, triplets, "
-        "korean; or sts12, stsb, mr, ...",
+        help=f"Tasks or groups: {', '.join(TASK_GROUPS)}; or sts12, stsb, mr, ...",
     ),
     "data": click.option(
         "--data",
@@ -197,7 +159,7 @@ SUITE_OPTIONS: dict[str, Decorator] = {
     ),
     "subsets": click.option(
         "--subsets",
-        type=click.Choice(SUBSETS),
+        type=click.Choice(AGGREGATIONS),
         default="all",
         show_default=True,
         help="STS: all pairs together (as SBERT and MTEB), or a mean of the subsets' correlations (as SentEval).",
@@ -217,7 +179,7 @@ SUITE_OPTIONS: dict[str, Decorator] = {
     ),
     "no_cache": click.option("--no-cache", is_flag=True, help="Neither read nor keep cached vectors."),
 }
-engine_options = gathered(ENGINE_OPTIONS, "engine", build=EngineChoice)
+system_model_options = model_options(without=("name",))
 system_options = gathered(SYSTEM_OPTIONS, "given", build=SystemGiven)
 suite_options = gathered(SUITE_OPTIONS, "suite", build=SuiteChoice)
 
@@ -240,18 +202,12 @@ class ReportChoice:
                 check_target(file, replace=self.force)
 
     def write(self, evaluation: Evaluation) -> None:
-        """Write the files that were asked for."""
-        from twinvec.evaluation.result_file import write_evaluation
-        from twinvec.files import new_file
-        from twinvec.report import as_html, as_markdown
+        """Write the files that were named."""
+        from twinvec.report import write_reports
 
-        if self.json_file is not None:
-            write_evaluation(evaluation, self.json_file, replace=self.force)
-        for file, render in ((self.html_file, as_html), (self.markdown_file, as_markdown)):
-            if file is not None:
-                with new_file(file, replace=self.force) as stream:
-                    stream.write(render(evaluation).encode())
-        written = [str(file) for file in (self.json_file, self.html_file, self.markdown_file) if file is not None]
+        files = {"json": self.json_file, "html": self.html_file, "markdown": self.markdown_file}
+        write_reports(evaluation, **files, replace=self.force)
+        written = [str(file) for file in files.values() if file is not None]
         if written:
             say(f"Wrote {', '.join(written)}.")
 
@@ -272,22 +228,32 @@ report_options = gathered(REPORT_OPTIONS, "report", build=ReportChoice)
 
 
 @click.command()
-@click.argument("model", required=False)
+@click.argument("name", metavar="[MODEL]", required=False)
 @suite_options
 @report_options
 @system_options
-@engine_options
+@system_model_options
+@prompt_options
 def evaluate(
-    *, model: str | None, suite: SuiteChoice, report: ReportChoice, given: SystemGiven, engine: EngineChoice
+    *,
+    name: str | None,
+    suite: SuiteChoice,
+    report: ReportChoice,
+    given: SystemGiven,
+    model: ModelChoice,
+    prompt: PromptChoice,
 ) -> None:
-    """Judge MODEL on tasks of the papers, with confidence intervals; every number names its protocol.
+    """Evaluate MODEL on tasks of the papers, with confidence intervals; every number names its protocol.
 
-    MODEL is a folder, a name, or a server's https://host/v1#model-name; without it, and with nothing else to judge,
+    MODEL is a folder, a name, or a server's https://host/v1#model-name; without it, and with nothing else to evaluate,
     the model of TWINVEC_MODEL, or the one that comes with Twinvec. Each different text is embedded once and cached,
     so that a second evaluation takes seconds.
     """
+    import twinvec
+
     report.check()
-    evaluation = suite.run(given.choice(model, engine))
+    system = given.choice(name, {**model.arguments(), **prompt.arguments()})
+    evaluation = twinvec.evaluate(system, **suite.arguments())
     print_evaluation(evaluation)
     report.write(evaluation)
 

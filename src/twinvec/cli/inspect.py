@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import click
 
-from twinvec.choices import DEFAULT_MODEL
-from twinvec.cli.options import MODEL_VARIABLE
+from twinvec.cli.options import model_argument
 from twinvec.cli.screen import open_console, plain_table, print_json
 
 __all__ = ["inspect"]
 
 
 @click.command()
-@click.argument("model", envvar=MODEL_VARIABLE, default=DEFAULT_MODEL)
+@model_argument
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def inspect(model: str, as_json: bool) -> None:
+def inspect(name: str, as_json: bool) -> None:
     """Show what MODEL is: architecture, width, pooling, prompts, length, size, and what to beware of.
 
     MODEL is a folder or a name; without it, the model of TWINVEC_MODEL, or the one that comes with Twinvec.
     No weights are loaded.
     """
-    from twinvec.engine.inspect import inspect_model
+    import twinvec
 
-    found = inspect_model(model)
+    found = twinvec.inspect_model(name)
     if as_json:
         print_json(found.as_dict(), indent=2)
         return

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from twinvec.choices import DEFAULT_MODEL
 from twinvec.cli.options import (
-    MODEL_OPTIONS,
     MODEL_VARIABLE,
     Decorator,
     ModelChoice,
     TextSource,
     gathered,
+    layer_model_options,
     text_options,
 )
 from twinvec.cli.screen import open_console, plain_table, print_json, say
@@ -27,27 +27,24 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from twinvec.analysis import LayerSurvey
-    from twinvec.analysis.layers import LayerFindings
-    from twinvec.encoder import Encoder
+    from twinvec.analysis.layers import LayerFindings, LayerSettings
 
-__all__ = [
-    "choose_names",
-    "layers",
-    "print_findings",
-]
+__all__ = ["layers"]
 
 
 def print_findings(findings: LayerFindings) -> None:
     """Tables for every model, on standard output."""
     console = open_console()
-    for place, survey in enumerate(findings.surveys):
-        if place:
+    for number, survey in enumerate(findings.surveys):
+        if number:
             console.print()
         head = f"{survey.model}: {survey.n_layers} layers, {survey.n_texts:,} texts, {survey.n_tokens:,} tokens"
         console.print(head, style="bold", soft_wrap=True)
         console.print("\nmean cosine of each layer to one before it", style="italic")
         console.print(_cosine_table(findings, survey))
-        about = f"layers {survey.layer_start} to {survey.n_layers}, words seen at least {findings.min_count} times"
+        about = (
+            f"layers {survey.layer_start} to {survey.n_layers}, words seen at least {findings.settings.min_count} times"
+        )
         console.print(f"\nvariance of the cosines between neighbour layers, {about}", style="italic", soft_wrap=True)
         for part in _words(findings, survey):
             console.print(part, soft_wrap=isinstance(part, str))
@@ -87,7 +84,6 @@ def _words(findings: LayerFindings, survey: LayerSurvey) -> Iterator[Table | str
         yield moves_more(groups)
 
 
-ENGINE = ("precision", "threads", "device", "runtime", "trust_pickle", "offline")
 COUNT = click.IntRange(min=1)
 
 
@@ -96,79 +92,29 @@ class LayerChoice:
     """What to look at, and how much of it to show."""
 
     limit: int | None
-    distance: int
+    max_distance: int
     layer_start: int | None
     n_words: int
     min_count: int
     list_file: str | None
-    shown: tuple[str, ...]
+    drawn: tuple[str, ...]
 
-    def findings(self, source: TextSource, models: Sequence[ModelChoice], *, with_pictures: bool) -> LayerFindings:
-        """Read the texts and the models, and look."""
-        from twinvec.analysis import survey_layers
-        from twinvec.analysis.layers import LayerFindings, picture_text
+    def settings(self) -> LayerSettings:
+        """As the library has them; the list of function words is read now."""
+        from twinvec import LayerSettings
         from twinvec.analysis.words import FUNCTION_WORDS
         from twinvec.data.read import read_texts
-        from twinvec.wk import WKSettings
 
-        listed = None if self.list_file is None else {word.strip().lower() for word in read_texts(self.list_file)}
-        first, texts = _peeked(islice(source.texts(), self.limit))
-        encoders = _load(models)
-        words = FUNCTION_WORDS if listed is None else listed
-        surveys = survey_layers(encoders, texts, layer_start=self.layer_start, function_words=words)
-        settings = WKSettings(layer_start=self.layer_start)
-        pictures = [
-            picture_text(encoder, text, model=name, settings=settings)
-            for text in (self.shown or (first,) if with_pictures else ())
-            for name, encoder in encoders.items()
-        ]
-        return LayerFindings(source.file, surveys, pictures, self.distance, self.n_words, self.min_count)
+        words = FUNCTION_WORDS
+        if self.list_file is not None:
+            words = frozenset(word.strip().lower() for word in read_texts(self.list_file))
+        return LayerSettings(self.layer_start, self.max_distance, self.n_words, self.min_count, words)
 
 
-def _peeked(texts: Iterator[str]) -> tuple[str, Iterator[str]]:
-    """The first text, and all of them."""
-    first = next(texts)
-    return first, chain((first,), texts)
-
-
-def _load(models: Sequence[ModelChoice]) -> Mapping[str, Encoder]:
-    """The encoders by the names under which they are shown."""
-    names = choose_names([choice.name for choice in models])
-    return {name: choice.load() for name, choice in zip(names, models, strict=True)}
-
-
-def choose_names(given: Sequence[str]) -> list[str]:
-    """What models are called in plots: the last part of the path, unless two share it.
-
-    >>> choose_names(["/models/minilm", "org/mpnet/"]), choose_names(["a/m", "b/m"])
-    (['minilm', 'mpnet'], ['a/m', 'b/m'])
-    """
-    short = [Path(name).name or name for name in given]
-    return short if len(set(short)) == len(short) else list(given)
-
-
-def several_models(names: tuple[str, ...], **settings: Any) -> list[ModelChoice]:  # noqa: ANN401 - click has checked
-    """The models asked for, all to be run in the same way."""
-    chosen = names or (os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL,)
-    return [ModelChoice(name, **settings) for name in dict.fromkeys(chosen)]
-
-
-MODELS_OPTIONS: dict[str, Decorator] = {
-    "names": click.option(
-        "-m",
-        "--model",
-        "names",
-        metavar="MODEL",
-        multiple=True,
-        help="Folder or name of a model; may be given several times, to compare. "
-        f"Default: the model of {MODEL_VARIABLE}, or {DEFAULT_MODEL}.",
-    ),
-    **{name: MODEL_OPTIONS[name] for name in ENGINE},
-}
 LAYER_OPTIONS: dict[str, Decorator] = {
     "limit": click.option("--limit", type=COUNT, help="Read this many texts at most."),
-    "distance": click.option(
-        "--distance", type=COUNT, default=4, show_default=True, help="Show layers up to this far apart."
+    "max_distance": click.option(
+        "--distance", "max_distance", type=COUNT, default=4, show_default=True, help="Show layers up to this far apart."
     ),
     "layer_start": click.option(
         "--layer-start",
@@ -187,20 +133,28 @@ LAYER_OPTIONS: dict[str, Decorator] = {
         metavar="FILE",
         help="Words that carry grammar, one per line. Default: a list of English ones.",
     ),
-    "shown": click.option(
+    "drawn": click.option(
         "--text",
-        "shown",
+        "drawn",
         multiple=True,
         help="With -o, draw this text; may be given several times. Default: the first.",
     ),
 }
-models_options = gathered(MODELS_OPTIONS, "models", build=several_models)
 layer_options = gathered(LAYER_OPTIONS, "choice", build=LayerChoice)
 
 
 @click.command()
 @text_options
-@models_options
+@click.option(
+    "-m",
+    "--model",
+    "models",
+    metavar="MODEL",
+    multiple=True,
+    help="Folder or name of a model; may be given several times, to compare. "
+    f"Default: the model of {MODEL_VARIABLE}, or {DEFAULT_MODEL}.",
+)
+@layer_model_options
 @layer_options
 @click.option(
     "-o",
@@ -214,7 +168,8 @@ layer_options = gathered(LAYER_OPTIONS, "choice", build=LayerChoice)
 def layers(
     *,
     source: TextSource,
-    models: list[ModelChoice],
+    models: tuple[str, ...],
+    model: ModelChoice,
     choice: LayerChoice,
     output: Path | None,
     force: bool,
@@ -226,14 +181,22 @@ def layers(
     uneven, function words beside content words; with -o also pictures of single texts as SBERT-WK weighs their
     tokens and layers. FILE is read as by embed, once for all models, in bounded memory.
     """
+    import twinvec
     from twinvec.report.html import check_folder
     from twinvec.report.layers import LAYER_DATA, write_layer_report
 
     if output is not None:
         check_folder(output, data=LAYER_DATA, replace=force)
-    elif choice.shown:
+    elif choice.drawn:
         raise click.UsageError("--text is drawn into a report; give -o FOLDER too.")
-    findings = choice.findings(source, models, with_pictures=output is not None)
+    models = models or (os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL,)
+    findings = twinvec.analyze_layers(
+        islice(source.texts(), choice.limit),
+        [replace(model, name=name).embedder() for name in models],
+        settings=choice.settings(),
+        pictures=0 if output is None else choice.drawn or 1,
+        source=source.file,
+    )
     if as_json:
         print_json(findings.as_dict())
     else:

@@ -41,8 +41,10 @@ __all__ = [
     "format_option",
     "gathered",
     "is_given",
+    "layer_model_options",
     "method_choice",
     "method_options",
+    "model_argument",
     "model_options",
     "out_option",
     "prompt_options",
@@ -61,7 +63,7 @@ READOUTS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lastt
 class ModelChoice:
     """Which model to load, and how to run it."""
 
-    name: str
+    name: str = DEFAULT_MODEL
     precision: str = "float32"
     threads: int | None = None
     device: str = "cpu"
@@ -73,19 +75,21 @@ class ModelChoice:
     trust_pickle: bool = False
     offline: bool = False
 
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of ``twinvec.load`` that were given; click has checked the words."""
+        return {name: value for name, value in asdict(self).items() if name != "name" and value is not None}
+
     def load(self) -> Encoder:
         """The encoder; imported only now, so that help is quick."""
         import twinvec
 
-        settings: dict[str, Any] = asdict(self)  # click has checked the words
-        return twinvec.load(settings.pop("name"), **settings)
+        return twinvec.load(self.name, **self.arguments())
 
     def embedder(self, prompt: PromptChoice | None = None) -> ModelEmbedder:
         """The model, found and loaded when the library needs it, with what stands before every text."""
         import twinvec
 
-        settings = asdict(self)
-        return twinvec.ModelEmbedder(settings.pop("name"), settings, **({} if prompt is None else asdict(prompt)))
+        return twinvec.ModelEmbedder(self.name, self.arguments(), **({} if prompt is None else asdict(prompt)))
 
     def given(self) -> tuple[str | None, dict[str, Any]]:
         """The name and the settings that stand in the command line, for a collection that has a model already.
@@ -133,6 +137,10 @@ class PromptChoice:
     def __post_init__(self) -> None:
         if self.prompt is not None and self.prompt_name is not None:
             raise click.UsageError("Give --prompt or --prompt-name, not both.")
+
+    def arguments(self) -> dict[str, str]:
+        """The arguments of ``Encoder.encode`` that were given."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 MODEL_OPTIONS: dict[str, Decorator] = {
@@ -233,6 +241,8 @@ def model_options(without: tuple[str, ...] = ()) -> Callable[[Command], Command]
     return gathered(kept, "model", build=ModelChoice)
 
 
+model_argument = click.argument("name", metavar="[MODEL]", default=DEFAULT_MODEL, envvar=MODEL_VARIABLE)
+layer_model_options = model_options(without=("name", "deterministic", "long", "truncate_dim", "readout"))
 text_options = gathered(TEXT_OPTIONS, "source", build=TextSource)
 prompt_options = gathered(PROMPT_OPTIONS, "prompt", build=PromptChoice)
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.choices import DEFAULT_MODEL
-from twinvec.cli.layers import choose_names
-from twinvec.cli.options import FORMATS, MODEL_OPTIONS, MODEL_VARIABLE, Decorator, ModelChoice, gathered
+from twinvec.choices import DEFAULT_SCORE_RANGE, SWEEP_PARTS
+from twinvec.cli.options import FORMATS, Decorator, ModelChoice, gathered, layer_model_options, model_argument
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 from twinvec.cli.train_options import parse_columns
 
 if TYPE_CHECKING:
-    from twinvec.analysis.sweep import Sweep
-    from twinvec.data.examples import Examples
-    from twinvec.encoder import Encoder
+    from twinvec.analysis.sweep_result import Sweep
+    from twinvec.data.roles import DataSource
 
 __all__ = ["sweep"]
-
-PARTS = ("poolings", "layers", "wk", "whitening")
-ENGINE = ("precision", "threads", "device", "runtime", "trust_pickle", "offline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +29,12 @@ class PairChoice:
     format: str | None
     score_range: tuple[float, float]
 
-    def read(self) -> Examples:
-        """The pairs; the first row that cannot be used is an error."""
-        from twinvec.data.examples import read_examples
+    def source(self) -> DataSource:
+        """As the library reads it."""
         from twinvec.data.roles import DataSource
 
         columns = parse_columns(self.columns)
-        source = DataSource(self.file, "scored_pairs", columns, self.format, score_range=self.score_range)
-        return read_examples(source)
+        return DataSource(self.file, "scored_pairs", columns, self.format, score_range=self.score_range)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +48,16 @@ class SweepOutput:
     n_shown: int
 
     def check(self) -> None:
-        """Refuse, before any work is done, what could not be written."""
-        from twinvec.errors import InputError
-        from twinvec.files import is_taken
+        """Refuse, before any work is done, a report that could not be written."""
         from twinvec.report.html import check_folder
         from twinvec.report.sweep import SWEEP_DATA
 
         if self.folder is not None:
             check_folder(self.folder, data=SWEEP_DATA, replace=self.force)
-        if self.save is not None and is_taken(self.save):
-            raise InputError(f"{self.save} exists already.", hint="Choose another name, or remove it first.")
 
 
-MODEL_ARGUMENT = click.argument("name", metavar="[MODEL]", default=DEFAULT_MODEL, envvar=MODEL_VARIABLE)
 PAIR_OPTIONS: dict[str, Decorator] = {
-    "file": click.option("--data", "file", metavar="FILE", required=True, help="Scored pairs: text1, text2, score."),
+    "file": click.option("--pairs", "file", metavar="FILE", required=True, help="Scored pairs: text1, text2, score."),
     "columns": click.option(
         "--columns",
         multiple=True,
@@ -82,7 +70,7 @@ PAIR_OPTIONS: dict[str, Decorator] = {
         type=float,
         nargs=2,
         metavar="LOW HIGH",
-        default=(0.0, 5.0),
+        default=DEFAULT_SCORE_RANGE,
         show_default=True,
         help="Lowest and highest possible score of FILE.",
     ),
@@ -100,17 +88,14 @@ OUTPUT_OPTIONS: dict[str, Decorator] = {
         "--save",
         type=click.Path(path_type=Path),
         metavar="FOLDER",
-        help="Save the best reading that a model folder can say as a model.",
+        help="Save a model with the best readout that a model folder can hold.",
     ),
     "force": click.option("--force", is_flag=True, help="Replace a report that is there."),
     "as_json": click.option("--json", "as_json", is_flag=True, help="Print JSON."),
     "n_shown": click.option(
-        "--top", "n_shown", type=click.IntRange(min=1), default=10, show_default=True, help="Readings to print."
+        "--top", "n_shown", type=click.IntRange(min=1), default=10, show_default=True, help="Readouts to print."
     ),
 }
-model_argument = gathered(
-    {"name": MODEL_ARGUMENT, **{name: MODEL_OPTIONS[name] for name in ENGINE}}, "model", build=ModelChoice
-)
 pair_options = gathered(PAIR_OPTIONS, "pairs", build=PairChoice)
 output_options = gathered(OUTPUT_OPTIONS, "output", build=SweepOutput)
 
@@ -118,41 +103,39 @@ output_options = gathered(OUTPUT_OPTIONS, "output", build=SweepOutput)
 @click.command()
 @model_argument
 @pair_options
+@layer_model_options
 @click.option(
     "--without",
     multiple=True,
-    type=click.Choice(PARTS),
-    help="Leave this part out; may be given several times. Fewer readings need less evidence to stand out.",
+    type=click.Choice(SWEEP_PARTS),
+    help="Leave this part out; may be given several times. Fewer readouts need less evidence to stand out.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the resamples.")
 @output_options
-def sweep(*, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], seed: int, output: SweepOutput) -> None:
-    """Score every way to read vectors out of MODEL on your own pairs: Spearman of cosine and score.
+def sweep(
+    *, name: str, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], seed: int, output: SweepOutput
+) -> None:
+    """Score every readout of MODEL on your own pairs: Spearman of cosine and score.
 
     Poolings (mean, cls, max, weightedmean, lasttoken) of each layer, and of the mean of the last two, of the first and
     the last, and of all; settings of SBERT-WK; each as it is, and whitened (fitted on the texts of the pairs). Says
-    whether the best beats the model's own reading by more than chance, although it was picked as the best. MODEL is a
+    whether the best beats the model's own readout by more than chance, although it was picked as the best. MODEL is a
     folder or a name; without it, the model of TWINVEC_MODEL, or the one that comes with Twinvec. Every different text
     goes through it once.
     """
-    from dataclasses import replace
-
-    from twinvec.analysis.sweep import RESAMPLING, sweep_readings
-    from twinvec.analysis.verdict import as_dict
+    import twinvec
 
     output.check()
-    examples = pairs.read()
-    encoder = model.load()
-    found = sweep_readings(
-        encoder,
-        examples,
-        model=choose_names([model.name])[0],
+    found = twinvec.sweep(
+        replace(model, name=name).embedder(),
+        pairs.source(),
         without=without,
-        resampling=replace(RESAMPLING, seed=seed),
-        trust_pickle=model.trust_pickle,
+        seed=seed,
+        save=output.save,
+        tell=say,
     )
     if output.as_json:
-        print_json(as_dict(found))
+        print_json(found.as_dict())
     else:
         print_sweep(found, output.n_shown)
     if output.folder is not None:
@@ -160,19 +143,16 @@ def sweep(*, model: ModelChoice, pairs: PairChoice, without: tuple[str, ...], se
 
         write_sweep_report(found, output.folder, replace=output.force)
         say(f"Wrote {output.folder}/report.html, with sweep.png and sweep.json beside it.")
-    if output.save is not None:
-        save_best(encoder, found, output.save, trust_pickle=model.trust_pickle)
 
 
 def print_sweep(found: Sweep, n_shown: int) -> None:
-    """The best readings, the model's own, and the verdict, on standard output."""
-    from twinvec.analysis.verdict import advice, is_more_than_chance, verdict
+    """The best readouts, the model's own, and the verdict, on standard output."""
     from twinvec.report.sweep import STARRED, sweep_row
 
     console = open_console()
     console.print(f"{found.model} on the {found.n_pairs:,} pairs of {found.source}", style="bold", soft_wrap=True)
-    console.print("Spearman x 100 of cosine; p corrected for all readings", style="italic")
-    table = plain_table("reading", "score", "95 % interval", "lead", "p")
+    console.print("Spearman x 100 of cosine; p corrected for all readouts", style="italic")
+    table = plain_table("readout", "score", "95 % interval", "lead", "p")
     for column in table.columns[1:]:
         column.justify = "right"
         column.no_wrap = True
@@ -186,23 +166,6 @@ def print_sweep(found: Sweep, n_shown: int) -> None:
     if any(each.why_not_saved for each in ranked[:n_shown]):
         console.print(STARRED)
     console.print()
-    console.print(verdict(found), style="green" if is_more_than_chance(found, found.best) else "yellow", soft_wrap=True)
-    for sentence in advice(found):
+    console.print(found.verdict, style="green" if found.is_more_than_chance(found.best) else "yellow", soft_wrap=True)
+    for sentence in found.advice:
         console.print(sentence, soft_wrap=True)
-
-
-def save_best(encoder: Encoder, found: Sweep, target: Path, *, trust_pickle: bool) -> None:
-    """Save the best reading that can be, saying which and why not the best."""
-    from twinvec.analysis.saving import save_reading
-    from twinvec.analysis.verdict import sweep_card
-
-    chosen = found.best_saved
-    if found.best is not chosen:
-        say(f"{found.best.candidate.name} cannot be saved: {found.best.why_not_saved}.")
-    if chosen is found.own:
-        encoder.save(target)
-        say(f"Saved {target}: the model as it is, as no reading that can be saved scores higher.")
-        return
-    card = sweep_card(found, target.name)
-    save_reading(encoder, chosen.candidate, target, card=card, whitening=found.whitening, trust_pickle=trust_pickle)
-    say(f"Saved {target}: {chosen.candidate.name}, score {chosen.value:.2f}.")

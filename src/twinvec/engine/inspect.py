@@ -95,7 +95,11 @@ class Inspection:
 
 
 def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = False) -> Inspection:
-    """Describe a model by its folder or name."""
+    """Describe a model by its folder or name: architecture, width, pooling, prompts, length, size, and warnings.
+
+    >>> inspect_model("twinvec-mini").width
+    384
+    """
     folder = read_model_folder(find_model(name_or_folder, offline=offline))
     files = weight_files(folder.backbone)
     tensors = _tensors(files)

@@ -1,1 +1,1 @@
-"""Judging vectors as the papers do, with intervals and tests: tasks are data, running them is a function."""
+"""Evaluating vectors as the papers do, with intervals and tests: tasks are data, running them is a function."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from twinvec.errors import InputError
-from twinvec.evaluation.resampling import USUAL, Resampling, interval_of, p_value_of, resample
+from twinvec.evaluation.resampling import DEFAULT_RESAMPLING, Resampling, interval_of, p_value_of, resample
 from twinvec.evaluation.result_file import Evaluation, Result
 from twinvec.evaluation.statistics import STATISTICS, Outcome, statistic_of
 from twinvec.extras import require
@@ -21,9 +21,9 @@ __all__ = [
     "TESTS",
     "Compared",
     "Comparison",
-    "compare",
     "compare_all",
     "compare_evaluations",
+    "compare_outcomes",
     "holm",
     "mcnemar",
     "williams",
@@ -145,8 +145,12 @@ class Comparison:
         return f"{_size(self)}." if self.difference == 0 else f"{_size(self)}; {_chance(self)}."
 
 
-def compare(
-    left: Outcome, right: Outcome, *, names: tuple[str, str] = ("left", "right"), resampling: Resampling = USUAL
+def compare_outcomes(
+    left: Outcome,
+    right: Outcome,
+    *,
+    names: tuple[str, str] = ("left", "right"),
+    resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> Comparison:
     """Compare two outcomes of the same task, items and protocol.
 
@@ -155,7 +159,8 @@ def compare(
     wrong also by McNemar's test. Where subsets are averaged with equal weights, the bootstrap alone fits.
 
     >>> a, b = np.repeat([1, 0], [90, 10]), np.repeat([1, 0, 1], [70, 25, 5])
-    >>> found = compare(*(Outcome("SICK-E", "accuracy", "mean", right) for right in (a, b)), names=("A", "B"))
+    >>> outcomes = (Outcome("SICK-E", "accuracy", "mean", right) for right in (a, b))
+    >>> found = compare_outcomes(*outcomes, names=("A", "B"))
     >>> found.verdict.split("; ")[1]
     "more than chance (McNemar's test, p = 0.005)."
     """
@@ -185,7 +190,7 @@ def compare_all(
     right: Sequence[Outcome],
     *,
     names: tuple[str, str] = ("left", "right"),
-    resampling: Resampling = USUAL,
+    resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> tuple[Comparison, ...]:
     """Compare two systems on several tasks, in the same order; the verdicts follow Holm's correction.
 
@@ -194,7 +199,7 @@ def compare_all(
     """
     if len(left) != len(right):
         raise InputError(f"{names[0]} has {len(left)} outcomes, but {names[1]} has {len(right)}.")
-    alone = [compare(*pair, names=names, resampling=resampling) for pair in zip(left, right, strict=True)]
+    alone = [compare_outcomes(*pair, names=names, resampling=resampling) for pair in zip(left, right, strict=True)]
     corrected = holm([each.p for each in alone])
     return tuple(replace(each, p=p, n_compared=len(alone)) for each, p in zip(alone, corrected, strict=True))
 

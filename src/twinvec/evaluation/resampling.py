@@ -15,7 +15,7 @@ from twinvec.evaluation.statistics import Method, Outcome, Recount, Stratum, sta
 from twinvec.types import Array
 
 __all__ = [
-    "USUAL",
+    "DEFAULT_RESAMPLING",
     "Interval",
     "Resamples",
     "Resampling",
@@ -41,12 +41,12 @@ class Resampling:
 
     def __post_init__(self) -> None:
         if self.n_resamples < 100:
-            raise InputError(f"n_resamples must be at least 100, got {self.n_resamples}.", hint="2000 is usual.")
+            raise InputError(f"n_resamples must be at least 100, got {self.n_resamples}.", hint="2000 is the default.")
         if not 0.5 <= self.level < 1:
-            raise InputError(f"level must be from 0.5 to below 1, got {self.level}.", hint="0.95 is usual.")
+            raise InputError(f"level must be from 0.5 to below 1, got {self.level}.", hint="0.95 is the default.")
 
 
-USUAL = Resampling()
+DEFAULT_RESAMPLING = Resampling()
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Resamples:
         )
 
 
-def resample(outcomes: Sequence[Outcome], resampling: Resampling = USUAL) -> list[Resamples]:
+def resample(outcomes: Sequence[Outcome], resampling: Resampling = DEFAULT_RESAMPLING) -> list[Resamples]:
     """The values of all outcomes, which are of the same items and statistic, on the same resamples."""
     values = [value_of(outcome) for outcome in outcomes]
     scale, rng = statistic_of(outcomes[0]).scale, np.random.default_rng(resampling.seed)
@@ -116,8 +116,8 @@ def distinct_rows(columns: Sequence[Array]) -> tuple[Array, Array]:
     """
     cells = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
-        names, place = np.unique(column, return_inverse=True)
-        cells = np.unique(cells * len(names) + place, return_inverse=True)[1]
+        names, index = np.unique(column, return_inverse=True)
+        cells = np.unique(cells * len(names) + index, return_inverse=True)[1]
     return np.unique(cells, return_index=True)[1], cells
 
 
@@ -128,10 +128,10 @@ def _drawn(cells: Array, n_resamples: int, rng: np.random.Generator) -> Iterator
         if 20 * len(sizes) < n:  # few cells: one binomial each beats n draws (1 ms, not 30 s, for 223,000 items)
             yield rng.multinomial(n, sizes / n, size=width).T.astype(np.float64)
             continue
-        places = np.take(cells, rng.integers(0, n, size=(n, width)))
-        places *= width
-        places += np.arange(width)
-        counts = np.bincount(places.ravel(), minlength=len(sizes) * width)
+        indices = np.take(cells, rng.integers(0, n, size=(n, width)))
+        indices *= width
+        indices += np.arange(width)
+        counts = np.bincount(indices.ravel(), minlength=len(sizes) * width)
         yield counts.reshape(len(sizes), width).astype(np.float64)
 
 
@@ -183,7 +183,7 @@ class _Shape(NamedTuple):
     acceleration: float
 
 
-def interval(outcome: Outcome, resampling: Resampling = USUAL) -> Interval:
+def interval(outcome: Outcome, resampling: Resampling = DEFAULT_RESAMPLING) -> Interval:
     """The interval of ``value_of(outcome)``.
 
     >>> right = np.repeat([1, 0], [80, 20])

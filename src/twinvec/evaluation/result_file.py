@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
+from twinvec.choices import AGGREGATIONS
 from twinvec.errors import InputError
 from twinvec.evaluation.resampling import interval
-from twinvec.evaluation.statistics import STATISTICS, Aggregation, Outcome, value_of
+from twinvec.evaluation.statistics import STATISTICS, Outcome, value_of
 from twinvec.files import new_file
 from twinvec.json_checks import Fields, parse_json
 from twinvec.types import Array
@@ -28,9 +29,9 @@ __all__ = [
     "Result",
     "Subset",
     "evaluation_as_dict",
-    "judge",
     "now",
     "read_evaluation",
+    "score",
     "used_versions",
     "write_evaluation",
 ]
@@ -50,7 +51,10 @@ class Subset:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """A judged outcome. ``value``, ``low`` and ``high`` are None where undefined, for the reason in ``problem``."""
+    """An outcome with its score.
+
+    ``value``, ``low`` and ``high`` are None where undefined, for the reason in ``problem``.
+    """
 
     outcome: Outcome
     value: float | None
@@ -87,7 +91,7 @@ class Evaluation:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge(outcome: Outcome) -> Result:
+def score(outcome: Outcome) -> Result:
     """The number of an outcome with its interval and subsets. What is undefined is said in words, never a NaN."""
     value, low, high, problem = None, None, None, ""
     try:
@@ -101,8 +105,8 @@ def judge(outcome: Outcome) -> Result:
 def _subsets(outcome: Outcome) -> tuple[Subset, ...]:
     if outcome.groups is None:
         return ()
-    places = np.asarray(outcome.groups)
-    return tuple(_subset_of(outcome, name, np.flatnonzero(places == i)) for i, name in enumerate(outcome.group_names))
+    groups = np.asarray(outcome.groups)
+    return tuple(_subset_of(outcome, name, np.flatnonzero(groups == i)) for i, name in enumerate(outcome.group_names))
 
 
 def _subset_of(outcome: Outcome, name: str, items: Array) -> Subset:
@@ -221,7 +225,7 @@ def _result(fields: Fields) -> Result:
             gold=gold,
             groups=groups,
             group_names=tuple(fields.each("group_names", "a text")),
-            aggregation=_one_of(get_args(Aggregation), fields, "aggregation"),
+            aggregation=_one_of(AGGREGATIONS, fields, "aggregation"),
         )
         value = _value(fields, outcome)
     except InputError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -10,20 +9,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from twinvec.choices import Aggregation
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.metrics import accuracy, average_precision, f1, pearson, spearman, v_measure
 from twinvec.types import Array
 
 __all__ = [
     "STATISTICS",
-    "Aggregation",
     "Kind",
     "Method",
     "Outcome",
     "Recount",
     "Statistic",
     "Stratum",
-    "group_values",
     "recount_accuracy",
     "recount_average_precision",
     "recount_f1",
@@ -36,8 +34,6 @@ __all__ = [
     "value_of",
 ]
 
-Aggregation = Literal["all", "mean", "weighted mean"]
-
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -45,7 +41,7 @@ class Outcome:
 
     ``statistic`` is a name of ``STATISTICS``: how a number is made of ``predicted`` and ``gold``, both ``(n,)``
     (``gold`` is None where each prediction is itself the item's value, such as an nDCG or 1 for a right answer).
-    ``groups`` is ``(n,)``, the place of each item's subset in ``group_names``, where the task has subsets:
+    ``groups`` is ``(n,)``, the index of each item's subset in ``group_names``, where the task has subsets:
     ``aggregation`` says whether all items are taken together, or the subsets' numbers are averaged.
     ``protocol`` names all of this for people.
     """
@@ -157,14 +153,14 @@ def recount_v_measure(clusters: Array, classes: Array) -> Recount:
 def _ranked(values: Array) -> Recount:
     """Mean ranks of the items drawn, less the mean of all ranks: ``(n, resamples)`` to the same shape."""
     by_value = _summed(values)
-    place = np.unique(values, return_inverse=True)[1]
+    index = np.unique(values, return_inverse=True)[1]
 
     def ranks(counts: Floats) -> Floats:
         drawn = by_value(counts)
         middle = np.cumsum(drawn, axis=0)
         middle -= drawn / 2  # the mean rank of equal values is half a draw lower and 1/2 higher than this
         middle -= counts.sum(axis=0) / 2
-        return np.take(middle, place, axis=0)
+        return np.take(middle, index, axis=0)
 
     return ranks
 
@@ -196,8 +192,6 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     """NaN where there is nothing to divide by."""
     return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
 
-
-logger = logging.getLogger(__name__)
 
 Kind = Literal["correlation", "mean", "whole"]
 Method = Literal["bca", "jackknife"]
@@ -281,24 +275,6 @@ def value_of(outcome: Outcome) -> float:
     return sum(part.share * _value(outcome, part.items, part.name) for part in strata(outcome))
 
 
-def group_values(outcome: Outcome) -> dict[str, float]:
-    """The number of each subset, times 100; empty where the task has none.
-
-    Where all items are taken together, the outcome's number does not need these: a subset that has no number of
-    its own (such as one whose gold scores are all equal) is then left out, with a warning in the log.
-    """
-    values: dict[str, float] = {}
-    statistic_of(outcome)
-    for name, items in _groups(outcome).items() if outcome.groups is not None else ():
-        try:
-            values[name] = _value(outcome, items, name)
-        except InputError as error:
-            if outcome.aggregation != "all":
-                raise
-            logger.warning("%s The subset is left out of the subsets' numbers.", error)
-    return values
-
-
 def _value(outcome: Outcome, items: Array, name: str) -> float:
     statistic = statistic_of(outcome)
     gold = None if outcome.gold is None else outcome.gold[items]
@@ -311,15 +287,15 @@ def _value(outcome: Outcome, items: Array, name: str) -> float:
 
 def _groups(outcome: Outcome) -> dict[str, Array]:
     """The items of each subset, by name."""
-    places, names = np.asarray(outcome.groups), outcome.group_names
-    if len(places) and not (places.min() >= 0 and places.max() < len(names)):
+    groups, names = np.asarray(outcome.groups), outcome.group_names
+    if len(groups) and not (groups.min() >= 0 and groups.max() < len(names)):
         raise InputError(
-            f"{outcome.task}: subsets are numbered {places.min()} to {places.max()}, but {len(names)} are named.",
+            f"{outcome.task}: subsets are numbered {groups.min()} to {groups.max()}, but {len(names)} are named.",
             hint="Give a name in group_names for every number from 0.",
         )
-    groups = {name: np.flatnonzero(places == place) for place, name in enumerate(names)}
-    empty = [name for name, items in groups.items() if len(items) == 0]
-    if empty or len(groups) < len(names):
+    by_name = {name: np.flatnonzero(groups == i) for i, name in enumerate(names)}
+    empty = [name for name, items in by_name.items() if len(items) == 0]
+    if empty or len(by_name) < len(names):
         problem = f"has no items in the subset {empty[0]!r}" if empty else "names a subset twice"
         raise InputError(f"{outcome.task} {problem}.", hint="Name each subset that has items once, and no other.")
-    return groups
+    return by_name

@@ -107,7 +107,7 @@ class ClusterMap:
             rows = np.linspace(0, len(rows) - 1, MOST_POINTS).astype(np.int64)
         return rows[np.argsort(self.labels[rows] >= 0, kind="stable")]
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """How the map was made, and how much of it is drawn."""
         drawn = min(len(self.labels), MOST_POINTS)
         part = f"; {drawn:,} of {len(self.labels):,} texts are drawn" if drawn < len(self.labels) else ""
@@ -159,7 +159,7 @@ def map_png(found: Clustering, drawn: ClusterMap) -> bytes:
         shown = name.replace("$", r"\$")  # which would begin a formula
         axes.annotate(shown, place, ha="center", va="center", fontsize=8, color=INK, bbox=box)
     axes.set_title(f"{found.n_texts:,} texts, {len(found.clusters):,} clusters", fontsize=11, loc="left", color=INK)
-    axes.set_xlabel(f"{found.method}; {drawn.words()}", fontsize=8, color=SOFT)
+    axes.set_xlabel(f"{found.method}; {drawn.describe()}", fontsize=8, color=SOFT)
     axes.spines[:].set_color("#e4e6e8")
     return png_of(picture)
 
@@ -196,7 +196,7 @@ MAP, MARKDOWN = "map.png", "report.md"
 MOST_SHOWN = 200  # clusters in the tables; the JSON has all
 CLOSENESS = "Closeness is the mean cosine of a cluster's texts with their mean direction."
 HEADS = ("cluster", "texts", "closeness", "key words", "texts nearest to the middle")
-NUMBERS = (0, 1, 2)  # places of the columns that hold numbers
+NUMBERS = (0, 1, 2)  # indices of the columns that hold numbers
 
 
 def write_cluster_report(found: Clustering, drawn: ClusterMap, target: Path, *, replace: bool = False) -> None:
@@ -209,7 +209,7 @@ def write_cluster_report(found: Clustering, drawn: ClusterMap, target: Path, *, 
 def clusters_markdown(found: Clustering, drawn: ClusterMap) -> str:
     """The whole report; its map is a file beside it."""
     method = cell(_sentence(found.method))
-    lines = ["# Clusters", "", f"{summary(found)} {method}", "", f"![{_sentence(drawn.words())}]({MAP})", ""]
+    lines = ["# Clusters", "", f"{summary(found)} {method}", "", f"![{_sentence(drawn.describe())}]({MAP})", ""]
     rows = [
         (*_numbers(cluster), cell(", ".join(cluster.words)), "<br>".join(_plain(text) for text in cluster.texts))
         for cluster in found.clusters[:MOST_SHOWN]
@@ -228,12 +228,12 @@ def _parts(found: Clustering, drawn: ClusterMap) -> Iterator[str]:
     alone = f" {found.n_alone:,} of the texts belong to none." if found.n_alone else ""
     yield element("p", escape(f"{_sentence(found.method)}{alone}"), class_="lead")
     yield element("h2", "Map")
-    note = f"{_sentence(drawn.words())} Near texts are similar. Point at a dot to read its text."
+    note = f"{_sentence(drawn.describe())} Near texts are similar. Point at a dot to read its text."
     yield element("p", escape(note), class_="note")
     yield element("figure", map_svg(found, drawn), class_="card chart")
     yield element("h2", "What is in them")
     yield element("p", escape(_note(found)), class_="note")
-    head = element("tr", *(element("th", name, class_=_kind(place)) for place, name in enumerate(HEADS)))
+    head = element("tr", *(element("th", name, class_=_kind(i)) for i, name in enumerate(HEADS)))
     body = "".join(_row(cluster) for cluster in found.clusters[:MOST_SHOWN])
     yield element("div", element("table", head, body), class_="wide")
 
@@ -273,8 +273,8 @@ def _plain(text: str) -> str:
     return cell(text).replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _kind(place: int) -> str:
-    return "number" if place in NUMBERS else ""
+def _kind(column: int) -> str:
+    return "number" if column in NUMBERS else ""
 
 
 def _sentence(words: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from math import floor, log1p, log10
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from twinvec.evaluation.result_file import Evaluation, Result, Subset
+from twinvec.evaluation.result_file import Evaluation, Result, Subset, write_evaluation
+from twinvec.files import new_file
 from twinvec.report.html import (
     Scale,
     document,
@@ -22,6 +24,7 @@ from twinvec.report.html import (
     show_value,
     text,
 )
+from twinvec.report.markdown import as_markdown
 from twinvec.types import Array
 
 __all__ = [
@@ -31,6 +34,7 @@ __all__ = [
     "density_plot",
     "score_bars",
     "subset_bars",
+    "write_reports",
 ]
 
 BAR_WIDTH = 960
@@ -50,8 +54,8 @@ def score_bars(results: Sequence[Result], names: Sequence[str], *, label: str) -
     scale = Scale(_start(lows), 100, 32 + longest * NAME_WIDTH, BAR_WIDTH - VALUES_WIDTH)
     height = ROW_HEIGHT * len(results) + AXIS_HEIGHT
     rows = [
-        _score_row(result, name, place * ROW_HEIGHT, scale=scale)
-        for place, (result, name) in enumerate(zip(results, shown, strict=True))
+        _score_row(result, name, row * ROW_HEIGHT, scale=scale)
+        for row, (result, name) in enumerate(zip(results, shown, strict=True))
     ]
     axis = _axis(scale, ROW_HEIGHT * len(results))
     return figure(axis + "".join(rows), width=BAR_WIDTH, height=height, label=label)
@@ -61,7 +65,7 @@ def subset_bars(subsets: Sequence[Subset], *, label: str) -> str:
     """A small bar for each subset; its name and how many items it has stand left, its number right."""
     values = [subset.value for subset in subsets if subset.value is not None]
     scale = Scale(_start(values), 100, SMALL_LABEL_WIDTH, SMALL_WIDTH - SMALL_VALUES_WIDTH)
-    rows = [_subset_row(subset, place * SMALL_ROW_HEIGHT, scale) for place, subset in enumerate(subsets)]
+    rows = [_subset_row(subset, row * SMALL_ROW_HEIGHT, scale) for row, subset in enumerate(subsets)]
     return figure("".join(rows), width=SMALL_WIDTH, height=SMALL_ROW_HEIGHT * len(subsets), label=label)
 
 
@@ -134,13 +138,13 @@ class Columns(NamedTuple):
 
     middles: Array
     step: float
-    places: Array
+    indices: Array
 
 
 def columns_of(gold: Array, most: int = MOST_COLUMNS) -> Columns:
     """Columns on the gold scores' levels ``(n,)`` if these are even and few, else ``most`` of equal width.
 
-    >>> columns_of(np.array([0.0, 2.0, 1.0, 2.0])).places.tolist()
+    >>> columns_of(np.array([0.0, 2.0, 1.0, 2.0])).indices.tolist()
     [0, 2, 1, 2]
     """
     levels = np.unique(gold)
@@ -150,8 +154,8 @@ def columns_of(gold: Array, most: int = MOST_COLUMNS) -> Columns:
     if n_columns > most:
         n_columns = most
     step = span / max(n_columns - 1, 1)
-    places = np.round((gold - levels[0]) / step).astype(np.int64)
-    return Columns(levels[0] + step * np.arange(n_columns), step, places)
+    indices = np.round((gold - levels[0]) / step).astype(np.int64)
+    return Columns(levels[0] + step * np.arange(n_columns), step, indices)
 
 
 def density_plot(result: Result) -> str:
@@ -174,7 +178,7 @@ def density_plot(result: Result) -> str:
 def _cells(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale: Scale) -> Iterator[str]:
     share = (predicted - y_scale.low) / (y_scale.high - y_scale.low)
     rows = np.minimum((share * N_ROWS).astype(np.int64), N_ROWS - 1)
-    cells, counts = np.unique(np.stack([columns.places, rows], axis=1), axis=0, return_counts=True)
+    cells, counts = np.unique(np.stack([columns.indices, rows], axis=1), axis=0, return_counts=True)
     width = x_scale(columns.step) - x_scale(0)
     height = (y_scale.start - y_scale.end) / N_ROWS
     for (column, row), count in zip(cells.tolist(), counts.tolist(), strict=True):
@@ -193,8 +197,8 @@ def _cells(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale: Scale
 
 def _median_line(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale: Scale) -> str:
     points = []
-    for place, middle in enumerate(columns.middles):
-        here = predicted[columns.places == place]
+    for i, middle in enumerate(columns.middles):
+        here = predicted[columns.indices == i]
         if len(here) >= FEWEST_FOR_MEDIAN:
             points.append(f"{number(x_scale(float(middle)))},{number(y_scale(float(np.median(here))))}")
     return element("polyline", points=" ".join(points), class_="median")
@@ -236,6 +240,23 @@ def _step(scale: Scale) -> float:
 CORRELATIONS = "spearman", "pearson"
 SHADES = "Cells are fuller where more pairs lie, on a logarithmic scale; the line joins the columns' medians."
 INTERVALS = "Thin lines are 95 % intervals, from bootstrap resamples of the items."
+
+
+def write_reports(
+    evaluation: Evaluation,
+    *,
+    json: Path | None = None,
+    markdown: Path | None = None,
+    html: Path | None = None,
+    replace: bool = False,
+) -> None:
+    """Write an evaluation as files: ``json`` with every prediction, for ``compare``; ``markdown``; ``html``."""
+    if json is not None:
+        write_evaluation(evaluation, json, replace=replace)
+    for file, render in ((markdown, as_markdown), (html, as_html)):
+        if file is not None:
+            with new_file(file, replace=replace) as stream:
+                stream.write(render(evaluation).encode())
 
 
 def as_html(evaluation: Evaluation) -> str:

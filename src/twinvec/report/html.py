@@ -60,7 +60,7 @@ def element(name: str, *content: str, **attributes: object) -> str:
 
 
 def text(shown: str, x: float, y: float, *, class_: str = "label", anchor: str = "start") -> str:
-    """A line of text at a place."""
+    """A line of text at a position."""
     return element("text", escape(shown), x=float(x), y=float(y), class_=class_, text_anchor=anchor)
 
 
@@ -72,7 +72,7 @@ def figure(content: str, *, width: float, height: float, label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Numbers from ``low`` to ``high`` to places from ``start`` to ``end``."""
+    """Numbers from ``low`` to ``high`` to positions from ``start`` to ``end``."""
 
     low: float
     high: float
@@ -80,7 +80,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """The place of a number.
+        """The position of a number.
 
         >>> Scale(0, 100, 10, 30)(50)
         20.0
@@ -90,7 +90,7 @@ class Scale:
     def ticks(self, step: float) -> list[float]:
         """Multiples of ``step`` within the scale."""
         first, last = -(-self.low // step), self.high // step
-        return [step * place for place in range(int(first), int(last) + 1)]
+        return [step * i for i in range(int(first), int(last) + 1)]
 
 
 UNDEFINED = "undefined"
@@ -230,11 +230,11 @@ def write_folder(
 ) -> None:
     """Write the page, ``files`` beside it, and the numbers (``data``: their file and what it holds), or nothing."""
     check_folder(target, data=data[0], replace=replace)
-    with new_folder(target, _kind(data[0]), replace=replace) as place:
-        (place / PAGE).write_text(page, encoding="utf-8")
+    with new_folder(target, _kind(data[0]), replace=replace) as folder:
+        (folder / PAGE).write_text(page, encoding="utf-8")
         for name, content in files.items():
-            (place / name).write_bytes(content)
-        write_json(place / data[0], data[1])
+            (folder / name).write_bytes(content)
+        write_json(folder / data[0], data[1])
 
 
 def slug(name: str) -> str:

@@ -15,9 +15,9 @@ __all__ = [
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:
-    """The lines of a table; the columns at the places ``right`` are aligned to the right."""
+    """The lines of a table; the columns with the indices ``right`` are aligned to the right."""
     yield f"| {' | '.join(head)} |"
-    yield f"|{'|'.join('--:' if place in right else '---' for place in range(len(head)))}|"
+    yield f"|{'|'.join('--:' if i in right else '---' for i in range(len(head)))}|"
     for row in rows:
         yield f"| {' | '.join(row)} |"
 

@@ -130,9 +130,9 @@ def _back(k: int) -> str:
 
 def _draw_lines(axis: Any, lines: Sequence[tuple[str, NDArray[np.float64], int]]) -> None:  # noqa: ANN401
     """A line for each label, its values, and the layer at which they begin."""
-    for place, (label, values, first) in enumerate(lines):
+    for i, (label, values, first) in enumerate(lines):
         x = np.arange(first, first + len(values))
-        color = COLORS[place % len(COLORS)]
+        color = COLORS[i % len(COLORS)]
         axis.plot(x, values, color=color, marker="o", markersize=4, linewidth=1.6, label=label)
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylim(min([0.0, *(float(values.min()) for _, values, _ in lines if len(values))]), 1.0)
@@ -194,9 +194,9 @@ def draw_picture(picture: TextPicture) -> bytes:
     figure = new_figure(width, 2.9 + 0.3 * n_layers)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1.5, 0.5 + 0.3 * n_layers])
     top.bar(range(n_tokens), 100 * picture.importance, color=ACCENT, width=0.72)
-    for place, share in enumerate(picture.importance):
+    for i, share in enumerate(picture.importance):
         label = f"{100 * share:.0f}"
-        top.annotate(label, (place, 100 * share), textcoords="offset points", xytext=(0, 2), ha="center", fontsize=8)
+        top.annotate(label, (i, 100 * share), textcoords="offset points", xytext=(0, 2), ha="center", fontsize=8)
     top.margins(y=0.18)
     top.set_ylabel("importance\nof the token, %", color=SOFT)
     short = picture.text if len(picture.text) <= LONGEST_TITLE else f"{picture.text[: LONGEST_TITLE - 1]}…"

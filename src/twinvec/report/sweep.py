@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from twinvec.analysis.readouts import Candidate, Reading
-from twinvec.analysis.sweep import PROTOCOL, Judged, Sweep
-from twinvec.analysis.verdict import advice, as_dict, verdict
+from twinvec.analysis.readouts import Candidate, Readout
+from twinvec.analysis.sweep_result import PROTOCOL, Scored, Sweep
 from twinvec.report.html import document, element, picture, table, write_folder
 from twinvec.report.plots import INK, SOFT, draw_cells, new_figure, plain, png_of
 from twinvec.wk import WKSettings
@@ -28,7 +27,7 @@ __all__ = [
 
 OWN, BEST = "#d97706", "#dc2626"
 KINDS = {False: "as they are", True: "whitened"}
-LOW_QUANTILE = 0.15  # odd readings score far below the others, and would leave these one color
+LOW_QUANTILE = 0.15  # odd readouts score far below the others, and would leave these one color
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class _Panel:
 
 
 def draw_sweep(sweep: Sweep) -> bytes:
-    """Scores of all readings: poolings by layers and settings of SBERT-WK, as they are and whitened."""
+    """Scores of all readouts: poolings by layers and settings of SBERT-WK, as they are and whitened."""
     panels = [*_pooling_panels(sweep), *_wk_panels(sweep)]
     heights = [0.36 * len(panel.rows) + (1.0 if panel.x_label else 0.55) for panel in panels]
     n_columns = max(len(panel.columns) for panel in panels)
@@ -51,7 +50,7 @@ def draw_sweep(sweep: Sweep) -> bytes:
     axes = figure.subplots(len(panels), 1, height_ratios=heights, squeeze=False)[:, 0]
     values = [each.value for each in sweep.ranked if each.value is not None]
     bounds = float(np.quantile(values, LOW_QUANTILE)), max(values)
-    scores = {each.candidate: each.value for each in sweep.judged}
+    scores = {each.candidate: each.value for each in sweep.scored}
     for axis, panel in zip(axes, panels, strict=True):
         _draw_panel(axis, panel, scores, bounds)
         _mark(axis, panel, sweep)
@@ -62,15 +61,15 @@ def draw_sweep(sweep: Sweep) -> bytes:
 
 
 def _pooling_panels(sweep: Sweep) -> list[_Panel]:
-    readings = list(dict.fromkeys(each.candidate.reading for each in sweep.judged if each.candidate.reading.wk is None))
-    poolings = list(dict.fromkeys(reading.modes for reading in readings))
-    sets = sorted({reading.layers for reading in readings}, key=lambda layers: (len(layers) > 1, len(layers), layers))
+    readouts = list(dict.fromkeys(each.candidate.readout for each in sweep.scored if each.candidate.readout.wk is None))
+    poolings = list(dict.fromkeys(readout.modes for readout in readouts))
+    sets = sorted({readout.layers for readout in readouts}, key=lambda layers: (len(layers) > 1, len(layers), layers))
     return [
         _Panel(
             title=f"Pooled layers, {KINDS[is_whitened]}",
             rows=["+".join(modes) for modes in poolings],
             columns=[_layers(layers) for layers in sets],
-            cells=[[Candidate(Reading(modes, layers), is_whitened) for layers in sets] for modes in poolings],
+            cells=[[Candidate(Readout(modes, layers), is_whitened) for layers in sets] for modes in poolings],
             x_label="layer (0: embeddings), or the mean of several",
         )
         for is_whitened in _kinds(sweep)
@@ -83,31 +82,31 @@ def _layers(layers: tuple[int, ...]) -> str:
 
 
 def _wk_panels(sweep: Sweep) -> list[_Panel]:
-    settings = [each.candidate.reading.wk for each in sweep.judged if each.candidate.reading.wk is not None]
+    settings = [each.candidate.readout.wk for each in sweep.scored if each.candidate.readout.wk is not None]
     choices = list(dict.fromkeys(settings))
     if not choices:
         return []
-    usual = choices[0]
+    default = choices[0]
     kinds = _kinds(sweep)
     return [
         _Panel(
-            title=f"SBERT-WK; usual: {Reading(wk=usual).name.removeprefix('wk ')}",
+            title=f"SBERT-WK; default: {Readout(wk=default).name.removeprefix('wk ')}",
             rows=[KINDS[is_whitened] for is_whitened in kinds],
-            columns=["usual", *(_changes(each, usual) for each in choices[1:])],
-            cells=[[Candidate(Reading(wk=each), is_whitened) for each in choices] for is_whitened in kinds],
+            columns=["default", *(_changes(each, default) for each in choices[1:])],
+            cells=[[Candidate(Readout(wk=each), is_whitened) for each in choices] for is_whitened in kinds],
         )
     ]
 
 
-def _changes(settings: WKSettings, usual: WKSettings) -> str:
-    """What differs from the usual settings, short."""
+def _changes(settings: WKSettings, default: WKSettings) -> str:
+    """What differs from the default settings, short."""
     shown = {"mode": "{}", "layer_start": "from {}", "window": "window {}", "omega": "omega {:g}"}
-    changed = {name: getattr(settings, name) for name in shown if getattr(settings, name) != getattr(usual, name)}
+    changed = {name: getattr(settings, name) for name in shown if getattr(settings, name) != getattr(default, name)}
     return "\n".join(shown[name].format(value) for name, value in changed.items())
 
 
 def _kinds(sweep: Sweep) -> list[bool]:
-    return sorted({each.candidate.is_whitened for each in sweep.judged})
+    return sorted({each.candidate.is_whitened for each in sweep.scored})
 
 
 def _draw_panel(
@@ -127,7 +126,7 @@ def _draw_panel(
 
 
 def _mark(axis: Any, panel: _Panel, sweep: Sweep) -> None:  # noqa: ANN401 - matplotlib's
-    """Frames around the model's own reading and the best one."""
+    """Frames around the model's own readout and the best one."""
     from matplotlib.patches import Rectangle
 
     for candidate, color, inset in ((sweep.own.candidate, OWN, 0.06), (sweep.best.candidate, BEST, 0.02)):
@@ -143,7 +142,7 @@ def _explain_marks(figure: Any) -> None:  # noqa: ANN401 - matplotlib's
 
     frames = [
         Patch(facecolor="none", edgecolor=color, linewidth=2.2, label=label)
-        for color, label in ((OWN, "the model's own reading"), (BEST, "highest score"))
+        for color, label in ((OWN, "the model's own readout"), (BEST, "highest score"))
     ]
     figure.legend(handles=frames, loc="outside lower left", ncols=2, frameon=False, fontsize=9)
 
@@ -151,15 +150,15 @@ def _explain_marks(figure: Any) -> None:  # noqa: ANN401 - matplotlib's
 SWEEP_DATA = "sweep.json"
 SWEEP_PLOT = "sweep.png"
 HEADS = [
-    ("reading", ""),
+    ("readout", ""),
     ("score", "number"),
     ("95 % interval", "number"),
     ("lead", "number"),
     ("p", "number"),
 ]
 ABOUT_TABLE = (
-    "Lead: over the model's own reading. p: of a lead as high by chance, corrected for all readings. Intervals: each "
-    "reading alone, from bootstrap resamples of the pairs."
+    "Lead: over the model's own readout. p: of a lead as high by chance, corrected for all readouts. Intervals: each "
+    "readout alone, from bootstrap resamples of the pairs."
 )
 STARRED = "* cannot be saved as a model folder"
 
@@ -167,40 +166,39 @@ STARRED = "* cannot be saved as a model folder"
 def write_sweep_report(sweep: Sweep, target: Path, *, replace: bool = False) -> None:
     """Write ``report.html``, ``sweep.json`` and ``sweep.png`` into a folder, all or none."""
     plot = draw_sweep(sweep)
-    page, data = sweep_html(sweep, plot), (SWEEP_DATA, as_dict(sweep))
+    page, data = sweep_html(sweep, plot), (SWEEP_DATA, sweep.as_dict())
     write_folder(target, page=page, files={SWEEP_PLOT: plot}, data=data, replace=replace)
 
 
 def sweep_html(sweep: Sweep, plot: bytes) -> str:
     """The whole page."""
-    return document(f"Readings of {sweep.model}", _parts(sweep, plot))
+    return document(f"Readouts of {sweep.model}", _parts(sweep, plot))
 
 
 def _parts(sweep: Sweep, plot: bytes) -> Iterator[str]:
     yield element("p", "Pooling lab", class_="eyebrow")
     yield element("h1", escape(sweep.model))
-    yield element("p", escape(verdict(sweep)), class_="lead")
-    told = f"{PROTOCOL} on the {sweep.n_pairs:,} pairs of {sweep.source}, {sweep.n_texts:,} different texts."
-    for sentence in (told, *advice(sweep)):
+    yield element("p", escape(sweep.verdict), class_="lead")
+    measured = f"{PROTOCOL} on the {sweep.n_pairs:,} pairs of {sweep.source}, {sweep.n_texts:,} different texts."
+    for sentence in (measured, *sweep.advice):
         yield element("p", escape(sentence), class_="note")
-    yield picture(plot, "Scores of all readings")
-    yield element("h2", "All readings")
+    yield picture(plot, "Scores of all readouts")
+    yield element("h2", "All readouts")
     yield element("p", ABOUT_TABLE, class_="note")
-    undefined = [each for each in sweep.judged if each.value is None]
-    yield table(HEADS, [sweep_row(sweep, each) for each in (*sweep.ranked, *undefined)])
+    yield table(HEADS, [sweep_row(sweep, each) for each in (*sweep.ranked, *sweep.undefined)])
     yield element("p", f"{STARRED}.", class_="note")
 
 
-def sweep_row(sweep: Sweep, judged: Judged) -> list[str]:
+def sweep_row(sweep: Sweep, scored: Scored) -> list[str]:
     """Name, score, interval, lead, corrected p; a star where it cannot be saved."""
-    is_own = judged is sweep.own
-    name = judged.candidate.name + " (the model's own)" * is_own + " *" * bool(judged.why_not_saved)
-    if judged.value is None or judged.interval is None or judged.lead is None:
-        return [f"{name}: {judged.problem}", "undefined", "", "", ""]
+    is_own = scored is sweep.own
+    name = scored.candidate.name + " (the model's own)" * is_own + " *" * bool(scored.why_not_saved)
+    if scored.value is None or scored.interval is None or scored.lead is None:
+        return [f"{name}: {scored.problem}", "undefined", "", "", ""]
     return [
         name,
-        f"{judged.value:.2f}",
-        f"{judged.interval.low:.2f} to {judged.interval.high:.2f}",
-        "" if is_own else f"{judged.lead.difference:+.2f}",
-        "" if is_own else f"{judged.lead.p:.3f}",
+        f"{scored.value:.2f}",
+        f"{scored.interval.low:.2f} to {scored.interval.high:.2f}",
+        "" if is_own else f"{scored.lead.difference:+.2f}",
+        "" if is_own else f"{scored.lead.p:.3f}",
     ]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from twinvec.choices import CommandLines
 from twinvec.data.http_client import KEY_VARIABLE
-from twinvec.embedder import Embedder, ModelEmbedder
+from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder
 from twinvec.errors import InputError, MissingExtraError
-from twinvec.evaluation.systems.command import CommandEmbedder, LineFormat
+from twinvec.evaluation.systems.command import CommandEmbedder
 from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
 from twinvec.evaluation.systems.stored import StoredEmbedder
 from twinvec.model.identity import DECIDING, deciding_settings
 
-__all__ = ["SystemChoice", "open_system"]
+__all__ = ["System", "SystemChoice", "open_system"]
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +27,7 @@ WAYS = "MODEL, --endpoint URL with --endpoint-model NAME, --command COMMAND, or 
 
 @dataclass(frozen=True, slots=True)
 class SystemChoice:
-    """What to judge: exactly one of ``model``, ``endpoint``, ``command`` and ``vectors``.
+    """What to evaluate: exactly one of ``model``, ``endpoint``, ``command`` and ``vectors``.
 
     ``model`` may also be ``https://host/v1#model-name``. ``settings`` are arguments of
     :func:`twinvec.load`, with ``prompt`` or ``prompt_name`` as in ``Encoder.encode``.
@@ -36,7 +38,7 @@ class SystemChoice:
     endpoint_model: str | None = None
     key_variable: str = KEY_VARIABLE
     command: str | None = None
-    lines: LineFormat = "json"
+    lines: CommandLines = "json"
     vectors: str | None = None
     texts: str | None = None
     timeout_s: float = 60.0
@@ -45,8 +47,10 @@ class SystemChoice:
     def __post_init__(self) -> None:
         given = [each for each in (self.model, self.endpoint, self.command, self.vectors) if each]
         if len(given) != 1:
-            what = "Nothing to judge was given" if not given else f"More than one thing to judge: {', '.join(given)}"
-            raise InputError(f"{what}.", hint=f"Give one of: {WAYS}.")
+            problem = (
+                f"More than one thing to evaluate: {', '.join(given)}." if given else "Nothing to evaluate was given."
+            )
+            raise InputError(problem, hint=f"Give one of: {WAYS}.")
         for one, other in (("endpoint_model", "endpoint"), ("texts", "vectors")):
             if getattr(self, one) and not getattr(self, other):
                 raise InputError(f"--{one.replace('_', '-')} goes with --{other}, which was not given.")
@@ -54,12 +58,21 @@ class SystemChoice:
             raise InputError("--vectors needs --texts.", hint="Name the file whose line i is the text of row i.")
 
 
-def open_system(choice: SystemChoice) -> Embedder:
-    """The system that was chosen.
+System: TypeAlias = ModelLike | Embedder | SystemChoice
 
-    >>> open_system(SystemChoice("https://localhost:8080/v1#minilm")).name
+
+def open_system(system: System) -> Embedder:
+    """The embedder of a system: of a model, an address, or a choice; what is an embedder already is given back.
+
+    >>> open_system("https://localhost:8080/v1#minilm").name
     'minilm at localhost:8080'
     """
+    if isinstance(system, SystemChoice):
+        return _open(system)
+    return _open(SystemChoice(os.fspath(system))) if isinstance(system, (str, os.PathLike)) else as_embedder(system)
+
+
+def _open(choice: SystemChoice) -> Embedder:
     if choice.command or choice.vectors or choice.endpoint or _is_address(choice.model):
         _refuse_settings(choice.settings)
     if choice.command:

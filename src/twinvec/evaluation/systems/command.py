@@ -14,19 +14,16 @@ import subprocess
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from twinvec.choices import Role
+from twinvec.choices import CommandLines, Role
 from twinvec.errors import InputError
 from twinvec.files import digest_files
 from twinvec.types import Array, Vectors
 from twinvec.vectors import checked_vectors, number_row
 
-__all__ = ["CommandEmbedder", "LineFormat"]
-
-LineFormat = Literal["json", "plain"]
+__all__ = ["CommandEmbedder"]
 
 PROBE = "The quick brown fox jumps over the lazy dog."
 
@@ -36,7 +33,7 @@ class CommandEmbedder:
 
     similarity = "cosine"
 
-    def __init__(self, command: str, *, lines: LineFormat = "json", timeout_s: float | None = None) -> None:
+    def __init__(self, command: str, *, lines: CommandLines = "json", timeout_s: float | None = None) -> None:
         try:
             self._arguments = shlex.split(command)
         except ValueError as error:
@@ -56,8 +53,8 @@ class CommandEmbedder:
         What else the program reads cannot be known; a model that changed behind it shows in the vector.
         """
         files = [Path(word) for word in self._arguments if os.path.isfile(word)]  # False, too, where it cannot be one
-        told = json.dumps([self._arguments, self._lines, digest_files(files)]).encode()
-        return "command-" + hashlib.sha256(told + self.embed([PROBE]).tobytes()).hexdigest()
+        content = json.dumps([self._arguments, self._lines, digest_files(files)]).encode()
+        return "command-" + hashlib.sha256(content + self.embed([PROBE]).tobytes()).hexdigest()
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
         """Vectors of the texts, ``(len(texts), width)``: one run of the command."""
@@ -74,11 +71,11 @@ class CommandEmbedder:
         self.width = int(vectors.shape[1])
         return vectors
 
-    def _run(self, told: str) -> str:
+    def _run(self, content: str) -> str:
         try:
             done = subprocess.run(
                 self._arguments,
-                input=told.encode("utf-8", errors="surrogatepass"),
+                input=content.encode("utf-8", errors="surrogatepass"),
                 capture_output=True,
                 timeout=self._timeout_s,
                 check=False,

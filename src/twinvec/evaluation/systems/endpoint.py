@@ -40,20 +40,20 @@ def answered_vectors(body: bytes, n_texts: int, *, request: str) -> Array:
         raise InputError(f"{request}: the answer has no list 'data'.", hint="The server must speak /v1/embeddings.")
     if len(items) != n_texts:
         raise InputError(f"{request}: {len(items)} vectors came back for {n_texts} texts.")
-    places = [item.get("index", place) for place, item in enumerate(items)]
-    if not all(type(place) is int for place in places) or sorted(places) != list(range(n_texts)):
+    indices = [item.get("index", index) for index, item in enumerate(items)]
+    if not all(type(index) is int for index in indices) or sorted(indices) != list(range(n_texts)):
         raise InputError(f"{request}: the indexes of the answer are not 0 to {n_texts - 1}.")
-    rows = [_row(item.get("embedding"), place, request=request) for place, item in zip(places, items, strict=True)]
+    rows = [_row(item.get("embedding"), index, request=request) for index, item in zip(indices, items, strict=True)]
     widths = sorted({len(row) for row in rows})
     if len(widths) > 1:
         raise InputError(f"{request}: the vectors have different widths: {', '.join(map(str, widths))}.")
     vectors = np.empty((n_texts, widths[0] if widths else 0), dtype=np.float64)
     with np.errstate(invalid="ignore"):  # of a NaN that signals; NaN is refused later
-        vectors[places] = rows
+        vectors[indices] = rows
     return vectors
 
 
-def _row(value: Any, place: int, *, request: str) -> Array:  # noqa: ANN401 - whatever the server sent
+def _row(value: Any, index: int, *, request: str) -> Array:  # noqa: ANN401 - whatever the server sent
     try:
         row = (
             np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
@@ -63,7 +63,7 @@ def _row(value: Any, place: int, *, request: str) -> Array:  # noqa: ANN401 - wh
     except ValueError:  # binascii.Error too
         row = None
     if row is None or not row.size:
-        raise InputError(f"{request}: vector {place} is neither a list of numbers nor base64 of them.")
+        raise InputError(f"{request}: vector {index} is neither a list of numbers nor base64 of them.")
     return row
 
 
@@ -127,8 +127,8 @@ class EndpointEmbedder:
         name from the one whose vectors are cached.
         """
         signs = np.packbits(self.embed([PROBE])[0] > 0).tobytes().hex()
-        told = json.dumps([self.endpoint.url, self.endpoint.model, self.width, signs])
-        return "endpoint-" + hashlib.sha256(told.encode()).hexdigest()
+        content = json.dumps([self.endpoint.url, self.endpoint.model, self.width, signs])
+        return "endpoint-" + hashlib.sha256(content.encode()).hexdigest()
 
     @property
     def settings(self) -> dict[str, object]:

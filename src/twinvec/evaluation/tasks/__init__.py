@@ -3,7 +3,7 @@
 from twinvec.evaluation.tasks.argument import ArgumentTask, run_argument
 from twinvec.evaluation.tasks.clustering import ClusteringTask, run_clustering
 from twinvec.evaluation.tasks.common import Embed, embed_once
-from twinvec.evaluation.tasks.data_sets import KNOWN, Task, load_task, run_task
+from twinvec.evaluation.tasks.data_sets import KNOWN, Task, load_task
 from twinvec.evaluation.tasks.documents import read_documents
 from twinvec.evaluation.tasks.pairs import PairTask, run_pairs
 from twinvec.evaluation.tasks.probing import bigram_shift_task, read_probing, sentence_length_task, word_content_task
@@ -38,7 +38,6 @@ __all__ = [
     "run_relatedness",
     "run_retrieval",
     "run_sts",
-    "run_task",
     "run_transfer",
     "run_triplets",
     "sentence_length_task",

@@ -103,9 +103,9 @@ class ArgumentTask:
 
 
 class Groups(NamedTuple):
-    """The group of every pair, as its place among the names."""
+    """The group of every pair, as its index among the names."""
 
-    places: Ids
+    indices: Ids
     names: tuple[str, ...]
 
 
@@ -113,8 +113,8 @@ def run_argument(task: ArgumentTask, embed: Embed, *, seed: int = 0) -> list[Out
     """Pearson and Spearman: cosine untrained, over all pairs and per topic; trained, 10-fold and cross-topic."""
     left, right = embed_once(embed, task.left, task.right)
     features, gold = pair_features(left, right), np.asarray(task.gold, dtype=np.float64)
-    places, topics = numbered(task.topics)
-    by_topic = Groups(np.array(places), topics)
+    indices, topics = numbered(task.topics)
+    by_topic = Groups(np.array(indices), topics)
     by_fold = Groups(plain_folds(len(gold), N_FOLDS, seed=seed), tuple(f"fold {n + 1}" for n in range(N_FOLDS)))
     cosine, trained = similarity_pairwise(left, right), "ridge on [|u-v|, u*v]"
     return [
@@ -127,7 +127,7 @@ def run_argument(task: ArgumentTask, embed: Embed, *, seed: int = 0) -> list[Out
                 ("cross-topic, mean of the topics", by_topic),
             )
             for outcome in _outcomes(
-                task, f"{trained}, {protocol}", predicted=_held_out(features, gold, groups.places), groups=groups
+                task, f"{trained}, {protocol}", predicted=_held_out(features, gold, groups.indices), groups=groups
             )
         ),
     ]
@@ -149,7 +149,7 @@ def _outcomes(task: ArgumentTask, protocol: str, *, predicted: Array, groups: Gr
             statistic=statistic,
             predicted=predicted,
             gold=np.asarray(task.gold, dtype=np.float64),
-            groups=groups.places if groups else None,
+            groups=groups.indices if groups else None,
             group_names=groups.names if groups else (),
             aggregation="mean" if groups else "all",
         )

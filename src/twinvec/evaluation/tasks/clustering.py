@@ -19,7 +19,7 @@ N_STARTS = 10
 
 @dataclass(frozen=True)
 class ClusteringTask:
-    """Texts with labels, which are used only to count the clusters and to judge them."""
+    """Texts with labels, which are used only to count the clusters and to score them."""
 
     name: str
     texts: Sequence[str]

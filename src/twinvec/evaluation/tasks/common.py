@@ -64,14 +64,14 @@ def check_choice(kind: str, name: str, *, known: Iterable[str]) -> None:
 
 
 def numbered(values: Sequence[Name]) -> tuple[list[int], tuple[Name, ...]]:
-    """Each value as the place of its name among the different names, which are sorted.
+    """Each value as the index of its name among the different names, which are sorted.
 
     >>> numbered(["news", "forum", "news"])
     ([1, 0, 1], ('forum', 'news'))
     """
     names = tuple(sorted(set(values)))
-    place = {name: index for index, name in enumerate(names)}
-    return [place[value] for value in values], names
+    index = {name: i for i, name in enumerate(names)}
+    return [index[value] for value in values], names
 
 
 Embed: TypeAlias = Callable[[Sequence[str]], Vectors]  # n texts to (n, width)
@@ -80,11 +80,11 @@ Embed: TypeAlias = Callable[[Sequence[str]], Vectors]  # n texts to (n, width)
 def embed_once(embed: Embed, *columns: Sequence[str]) -> list[Vectors]:
     """The vectors of several lists of texts, ``(n, width)`` each, embedding every different text once.
 
-    >>> asked = []
+    >>> embedded = []
     >>> def lengths(texts):
-    ...     asked.extend(texts)
+    ...     embedded.extend(texts)
     ...     return np.array([[len(text)] for text in texts], dtype=np.float32)
-    >>> [vectors.ravel().tolist() for vectors in embed_once(lengths, ["a", "bb"], ["bb", "a"])], asked
+    >>> [vectors.ravel().tolist() for vectors in embed_once(lengths, ["a", "bb"], ["bb", "a"])], embedded
     ([[1.0, 2.0], [2.0, 1.0]], ['a', 'bb'])
     """
     store = VectorStore(None)

@@ -1,4 +1,4 @@
-"""The known data sets: which file is which task, how its columns are read, and how a task runs."""
+"""The known data sets: which file is which task, and how its columns are read."""
 
 from __future__ import annotations
 
@@ -11,27 +11,24 @@ from typing import TypeAlias, TypeVar
 from twinvec.data.read import read_rows
 from twinvec.data.table import Row
 from twinvec.errors import InputError, RowError, UnknownNameError
-from twinvec.evaluation.statistics import Outcome
-from twinvec.evaluation.tasks.argument import GRADES, ArgumentTask, run_argument
-from twinvec.evaluation.tasks.clustering import ClusteringTask, run_clustering
-from twinvec.evaluation.tasks.common import Embed
-from twinvec.evaluation.tasks.pairs import PairTask, run_pairs
-from twinvec.evaluation.tasks.relatedness import RelatednessTask, run_relatedness
-from twinvec.evaluation.tasks.retrieval import RetrievalTask, run_retrieval
-from twinvec.evaluation.tasks.sts import StsTask, run_sts
-from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
-from twinvec.evaluation.tasks.triplets import TripletTask, run_triplets
+from twinvec.evaluation.tasks.argument import GRADES, ArgumentTask
+from twinvec.evaluation.tasks.clustering import ClusteringTask
+from twinvec.evaluation.tasks.documents import READERS, read_documents
+from twinvec.evaluation.tasks.pairs import PairTask
+from twinvec.evaluation.tasks.probing import bigram_shift_task, sentence_length_task, word_content_task
+from twinvec.evaluation.tasks.relatedness import RelatednessTask
+from twinvec.evaluation.tasks.retrieval import RetrievalTask
+from twinvec.evaluation.tasks.sts import StsTask
+from twinvec.evaluation.tasks.transfer import TransferTask
+from twinvec.evaluation.tasks.triplets import TripletTask, build_triplets
 
 __all__ = [
     "KNOWN",
-    "RUNNERS",
-    "SEEDED",
     "Task",
     "data_file",
     "load_task",
     "numbers_in",
     "read_data",
-    "run_task",
     "text_in",
     "values_in",
 ]
@@ -115,6 +112,8 @@ Task: TypeAlias = (
 BINARY = {"0": "0", "1": "1"}
 QUESTION_TYPES = {name: name for name in ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")}
 ENTAILMENT = {name: name for name in ("contradiction", "entailment", "neutral")}
+CORPORA = ("transfer/mr", "transfer/subj")  # the texts that probing tasks are made of, short and long
+DOCUMENTS = "documents"  # the folder of documents in sections that triplets are made of
 CRANFIELD_GAINS = {"1": 4.0, "2": 3.0, "3": 2.0, "4": 1.0}  # Cranfield's code 1 is a complete answer, 4 the least
 
 
@@ -190,11 +189,26 @@ def _trec_clusters(folder: str | Path) -> ClusteringTask:
 def _cranfield(folder: str | Path) -> RetrievalTask:
     documents = read_data(folder, "search/cranfield-docs", columns=["id", "text"])
     queries = read_data(folder, "search/cranfield-queries", columns=["id", "text"])
-    judged = read_data(folder, "search/cranfield-qrels", columns=["query", "doc", "grade"])
+    grades = read_data(folder, "search/cranfield-qrels", columns=["query", "doc", "grade"])
     relevant: dict[str, dict[str, float]] = {}
-    for row, gain in zip(judged, values_in(judged, "grade", known=CRANFIELD_GAINS), strict=True):
+    for row, gain in zip(grades, values_in(grades, "grade", known=CRANFIELD_GAINS), strict=True):
         relevant.setdefault(str(row.values["query"]), {})[str(row.values["doc"])] = gain
     return RetrievalTask("cranfield", _by_id(queries), _by_id(documents), relevant)
+
+
+def _probing(folder: str | Path, *, make: Callable[[Sequence[str]], TransferTask]) -> TransferTask:
+    return make([text for name in CORPORA for text in text_in(read_data(folder, name, columns=["text"]), "text")])
+
+
+def _sections(folder: str | Path) -> TripletTask:
+    path = Path(folder, DOCUMENTS)
+    endings = tuple(ending + packed for ending in READERS for packed in ("", ".gz", ".bz2"))
+    files = sorted(file for file in path.glob("*") if file.name.lower().endswith(endings)) if path.is_dir() else []
+    if not files:
+        raise InputError(
+            f"There are no documents in {path}.", hint=f"Put files with sections there: {', '.join(READERS)}."
+        )
+    return build_triplets(document for file in files for document in read_documents(file))
 
 
 def _by_id(rows: Sequence[Row]) -> dict[str, str]:
@@ -238,23 +252,8 @@ KNOWN: dict[str, Callable[[str | Path], Task]] = {
     "argument": _argument,
     "trec-clusters": _trec_clusters,
     "cranfield": _cranfield,
+    "sentence-length": partial(_probing, make=sentence_length_task),
+    "word-content": partial(_probing, make=word_content_task),
+    "bigram-shift": partial(_probing, make=bigram_shift_task),
+    "sections": _sections,
 }
-
-
-RUNNERS: dict[type, Callable[..., list[Outcome]]] = {
-    StsTask: run_sts,
-    PairTask: run_pairs,
-    TripletTask: run_triplets,
-    TransferTask: run_transfer,
-    RelatednessTask: run_relatedness,
-    ArgumentTask: run_argument,
-    RetrievalTask: run_retrieval,
-    ClusteringTask: run_clustering,
-}
-SEEDED = (TransferTask, ArgumentTask, ClusteringTask)  # their runners draw folds or starts
-
-
-def run_task(task: Task, embed: Embed, *, seed: int = 0) -> list[Outcome]:
-    """The outcomes of a task, with the defaults of its own run function; call that one for other choices."""
-    run = RUNNERS[type(task)]
-    return run(task, embed, seed=seed) if isinstance(task, SEEDED) else run(task, embed)

@@ -1,4 +1,4 @@
-"""Paired classification: do the two texts mean the same, judged by one threshold on the cosine?
+"""Paired classification: do the two texts mean the same, by one threshold on the cosine?
 
 The thresholds are the best ones for these very pairs, as in MTEB and SBERT's evaluators, so accuracy and F1 are upper
 bounds of what a threshold chosen elsewhere gives. Average precision needs no threshold.
@@ -14,6 +14,7 @@ import numpy as np
 from twinvec.errors import InputError
 from twinvec.evaluation.statistics import Outcome
 from twinvec.evaluation.tasks.common import Embed, check_columns, embed_once
+from twinvec.metrics import cuts
 from twinvec.types import Array
 from twinvec.vectors import similarity_pairwise
 
@@ -77,7 +78,7 @@ def best_accuracy_threshold(scores: Array, gold: Array) -> float:
     >>> best_accuracy_threshold(np.array([0.9, 0.2, 0.6]), np.array([1, 0, 1]))
     0.4
     """
-    thresholds, above, right = _cuts(scores, gold)
+    thresholds, above, right = _thresholds(scores, gold)
     return float(thresholds[np.argmax(right + (gold == 0).sum() - (above - right))])
 
 
@@ -87,15 +88,12 @@ def best_f1_threshold(scores: Array, gold: Array) -> float:
     >>> best_f1_threshold(np.array([0.9, 0.2, 0.6, 0.4]), np.array([1, 0, 0, 1]))
     0.30000000000000004
     """
-    thresholds, above, right = _cuts(scores, gold)
+    thresholds, above, right = _thresholds(scores, gold)
     return float(thresholds[np.argmax(2 * right / (above + gold.sum()))])
 
 
-def _cuts(scores: Array, gold: Array) -> tuple[Array, Array, Array]:
-    """Every different way to cut: threshold, pairs above it, and those of them marked 1. Highest first."""
-    order = np.argsort(-scores, kind="stable")
-    ordered, marks = scores[order].astype(np.float64), gold[order]
-    ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # equal scores cannot be cut apart
-    following = np.append(ordered[ends[:-1] + 1], -np.inf)
-    thresholds = np.append(np.inf, (ordered[ends] + following) / 2)
-    return thresholds, np.append(0, ends + 1), np.append(0, np.cumsum(marks)[ends])
+def _thresholds(scores: Array, gold: Array) -> tuple[Array, Array, Array]:
+    """Every different threshold, pairs above it, and those of them marked 1. Highest first."""
+    cut = cuts(scores, gold)
+    following = np.append(cut.scores[1:], -np.inf)
+    return np.append(np.inf, (cut.scores + following) / 2), np.append(0, cut.n_taken), np.append(0, cut.n_right)

@@ -72,8 +72,8 @@ def bigram_shift_task(
     generator = np.random.default_rng(seed)
     usable = [text for text in _different(texts) if len(text.split()) >= min_words and _swaps(text.split())]
     by_label: dict[str, list[str]] = {"original": [], "shifted": []}
-    for number, place in enumerate(generator.permutation(len(usable))):
-        words = usable[place].split()
+    for number, index in enumerate(generator.permutation(len(usable))):
+        words = usable[index].split()
         if number % 2:
             first = int(generator.choice(_swaps(words)))
             words[first], words[first + 1] = words[first + 1], words[first]
@@ -115,7 +115,7 @@ def _balanced(name: str, by_label: Mapping[str, Sequence[str]], *, n_per_label: 
     rows = []
     for label, texts in by_label.items():
         chosen = generator.permutation(len(texts))[:n_texts]
-        rows += [(texts[place], label, mark) for place, mark in zip(chosen, marks, strict=True)]
+        rows += [(texts[index], label, mark) for index, mark in zip(chosen, marks, strict=True)]
     columns = list(zip(*rows, strict=True))
     return TransferTask(name, texts=columns[0], labels=columns[1], splits=columns[2])
 
@@ -125,5 +125,5 @@ def _different(texts: Iterable[str]) -> list[str]:
 
 
 def _swaps(words: Sequence[str]) -> list[int]:
-    """The places of words, neither first nor next to last, that differ from the word after them."""
-    return [place for place in range(1, len(words) - 2) if words[place].lower() != words[place + 1].lower()]
+    """The indices of words, neither first nor next to last, that differ from the word after them."""
+    return [index for index in range(1, len(words) - 2) if words[index].lower() != words[index + 1].lower()]

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def ndcg(grades: Sequence[float], ideal: Sequence[float], *, k: int) -> float:
-    """Discounted gain of the first ``k`` places over the best possible one; the gain is the grade itself.
+    """Discounted gain of the first ``k`` ranks over the best possible one; the gain is the grade itself.
 
     ``grades`` are those of the ranking, ``ideal`` those of all relevant documents, in any order.
 
@@ -37,22 +37,22 @@ def ndcg(grades: Sequence[float], ideal: Sequence[float], *, k: int) -> float:
 
 
 def average_precision_of(grades: Sequence[float], n_relevant: int) -> float:
-    """Mean, over all relevant documents, of the precision at their places; one that is not ranked counts 0.
+    """Mean, over all relevant documents, of the precision at their ranks; one that is not ranked counts 0.
 
     >>> average_precision_of([1, 0, 1], n_relevant=2)
     0.8333333333333333
     """
-    places = [place for place, grade in enumerate(grades, start=1) if grade > 0]
-    return sum(found / place for found, place in enumerate(places, start=1)) / n_relevant
+    ranks = [rank for rank, grade in enumerate(grades, start=1) if grade > 0]
+    return sum(n_found / rank for n_found, rank in enumerate(ranks, start=1)) / n_relevant
 
 
 def reciprocal_rank(grades: Sequence[float], *, k: int) -> float:
-    """1 over the place of the first relevant document; 0 if none is among the first ``k``.
+    """1 over the rank of the first relevant document; 0 if none is among the first ``k``.
 
     >>> reciprocal_rank([0, 0, 2], k=10), reciprocal_rank([0, 0, 2], k=2)
     (0.3333333333333333, 0.0)
     """
-    return next((1 / place for place, grade in enumerate(grades[:k], start=1) if grade > 0), 0.0)
+    return next((1 / rank for rank, grade in enumerate(grades[:k], start=1) if grade > 0), 0.0)
 
 
 def recall(grades: Sequence[float], n_relevant: int, *, k: int) -> float:
@@ -107,7 +107,7 @@ def run_retrieval(
     ``embed_documents`` is for models that encode documents otherwise than queries.
     """
     if any(k < 1 or k > DEPTH for k in recall_at):
-        raise InputError(f"recall_at is {list(recall_at)}.", hint=f"Give places from 1 to {DEPTH}.")
+        raise InputError(f"recall_at is {list(recall_at)}.", hint=f"Give numbers from 1 to {DEPTH}.")
     measures: dict[str, Callable[[list[float], list[float]], float]] = {
         "nDCG@10 x 100, gain = grade": lambda ranked, ideal: ndcg(ranked, ideal, k=10),
         f"MAP x 100 over the first {DEPTH:,}": lambda ranked, ideal: average_precision_of(ranked, len(ideal)),
@@ -132,11 +132,11 @@ def _recall(ranked: list[float], ideal: list[float], *, k: int) -> float:
 
 
 def _rankings(task: RetrievalTask, embed: Embed, embed_documents: Embed) -> Iterator[tuple[list[float], list[float]]]:
-    """For every query the grades of its ranking, best place first, and those of its relevant documents."""
+    """For every query the grades of its ranking, best first, and those of its relevant documents."""
     queries, documents = list(task.queries), list(task.documents)
-    (asked,) = embed_once(embed, [task.queries[query] for query in queries])
+    (queried,) = embed_once(embed, [task.queries[query] for query in queries])
     (stored,) = embed_once(embed_documents, [task.documents[document] for document in documents])
-    hits = search(asked, stored, k=min(DEPTH, len(documents)))
+    hits = search(queried, stored, k=min(DEPTH, len(documents)))
     for query, ids in zip(queries, hits.ids, strict=True):
         grades = task.relevant[query]
-        yield [grades.get(documents[place], 0.0) for place in ids], [grade for grade in grades.values() if grade > 0]
+        yield [grades.get(documents[row], 0.0) for row in ids], [grade for grade in grades.values() if grade > 0]

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
-from twinvec.choices import Similarity
-from twinvec.evaluation.statistics import Aggregation, Outcome
+from twinvec.choices import CORRELATIONS, Aggregation, Correlation, Similarity
+from twinvec.evaluation.statistics import Outcome
 from twinvec.evaluation.tasks.common import Embed, check_choice, check_columns, check_finite, embed_once, numbered
 from twinvec.types import Array
 from twinvec.vectors import PAIRWISE, similarity_pairwise
 
-__all__ = ["Correlation", "StsTask", "run_sts"]
-
-Correlation = Literal["spearman", "pearson"]
+__all__ = ["StsTask", "run_sts"]
 
 TOGETHER: dict[Aggregation, str] = {
     "all": "all pairs together",
@@ -56,7 +53,7 @@ def run_sts(
     aggregation: Aggregation = "all",
 ) -> list[Outcome]:
     """One outcome: the similarity of every pair beside its gold score, in the order of the task."""
-    check_choice("statistic", statistic, known=get_args(Correlation))
+    check_choice("statistic", statistic, known=CORRELATIONS)
     check_choice("similarity", similarity, known=PAIRWISE)
     check_choice("aggregation", aggregation, known=TOGETHER)
     left, right = embed_once(embed, task.left, task.right)
@@ -78,5 +75,5 @@ def run_sts(
 def _subsets(task: StsTask) -> tuple[Array | None, tuple[str, ...]]:
     if not task.subsets:
         return None, ()
-    places, names = numbered(task.subsets)
-    return np.array(places), names
+    groups, names = numbered(task.subsets)
+    return np.array(groups), names

@@ -48,9 +48,9 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def rows(self, places: Array) -> Labelled:
+    def rows(self, indices: Array) -> Labelled:
         """Some of the rows."""
-        return Labelled(self.features[places], self.labels[places])
+        return Labelled(self.features[indices], self.labels[indices])
 
 
 class Classifier(Protocol):
@@ -180,7 +180,7 @@ def predict_labels(
 
 
 def seed_shown(seed: int) -> str:
-    """The seed, where it is not the usual one.
+    """The seed, where it is not the default.
 
     >>> seed_shown(0), seed_shown(5)
     ('', ', seed 5')

@@ -132,9 +132,9 @@ def _triplets(document: Document, rule: SectionRule, generator: np.random.Genera
     sections = usable_sections(document, rule)
     if len(sections) < 2:
         return
-    for place, section in enumerate(sections):
+    for index, section in enumerate(sections):
         order = generator.permutation(len(section))
         for anchor, positive in list(zip(order[::2], order[1::2], strict=False))[: rule.per_section]:
             other = int(generator.integers(len(sections) - 1))
-            others = sections[other + (other >= place)]
+            others = sections[other + (other >= index)]
             yield section[anchor], section[positive], others[int(generator.integers(len(others)))]

@@ -1,0 +1,239 @@
+"""Evaluate a system on tasks chosen by name, and compare two systems on the same tasks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twinvec.choices import DEFAULT_MODEL, TASK_GROUPS, Aggregation, ClassifierName, Correlation, Similarity
+from twinvec.embedder import TEXTS_PER_CALL, CachedEmbedder, Embedder
+from twinvec.errors import InputError, UnknownNameError
+from twinvec.evaluation.compare import Compared, compare_evaluations
+from twinvec.evaluation.result_file import Evaluation, Result, now, read_evaluation, score, used_versions
+from twinvec.evaluation.statistics import Outcome
+from twinvec.evaluation.systems import CommandEmbedder, System, open_system
+from twinvec.evaluation.tasks.argument import ArgumentTask, run_argument
+from twinvec.evaluation.tasks.clustering import ClusteringTask, run_clustering
+from twinvec.evaluation.tasks.common import Embed, embed_once
+from twinvec.evaluation.tasks.data_sets import KNOWN, Task
+from twinvec.evaluation.tasks.pairs import PairTask, run_pairs
+from twinvec.evaluation.tasks.relatedness import RelatednessTask, run_relatedness
+from twinvec.evaluation.tasks.retrieval import RetrievalTask, run_retrieval
+from twinvec.evaluation.tasks.sts import StsTask, run_sts
+from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
+from twinvec.evaluation.tasks.triplets import TripletTask, run_triplets
+from twinvec.model.identity import DECIDING
+from twinvec.vector_store import cache_folder
+
+__all__ = [
+    "DATA_VARIABLE",
+    "DEFAULT_SETTINGS",
+    "SuiteSettings",
+    "TaskRun",
+    "compare",
+    "evaluate",
+    "evaluation_of",
+    "load_tasks",
+    "run_suite",
+    "run_task",
+    "task_names",
+]
+
+DATA_VARIABLE = "TWINVEC_DATA"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSettings:
+    """What the protocols of the tasks leave open; the protocol beside each number names these choices.
+
+    Args:
+        correlation: of STS.
+        similarity: of two vectors, in STS.
+        subsets: of STS: all pairs together (SBERT, MTEB), or a mean of the subsets' correlations (SentEval).
+        classifier: of transfer and probing: logistic regression (SBERT), or a small network (SBERT-WK).
+        seed: of folds and random starts.
+    """
+
+    correlation: Correlation = "spearman"
+    similarity: Similarity = "cosine"
+    subsets: Aggregation = "all"
+    classifier: ClassifierName = "logreg"
+    seed: int = 0
+
+
+DEFAULT_SETTINGS = SuiteSettings()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskRun:
+    """A task that is done: its results, and how long it took after the texts were embedded together."""
+
+    name: str
+    results: tuple[Result, ...]
+    seconds: float
+
+
+def evaluate(
+    system: System = DEFAULT_MODEL,
+    tasks: str | Iterable[str] = "sts",
+    data: str | os.PathLike[str] | None = None,
+    *,
+    settings: SuiteSettings = DEFAULT_SETTINGS,
+    cache: bool | str | os.PathLike[str] | None = True,
+    watch: Callable[[TaskRun], None] | None = None,
+) -> Evaluation:
+    r"""Evaluate a system on tasks, each number with its protocol and a confidence interval.
+
+    Each different text is embedded once, and cached for the next evaluation.
+
+    Args:
+        system: the name or folder of a model, an encoder, any :class:`~twinvec.embedder.Embedder`, the address of a
+            server (``https://host/v1#model-name``), or a :class:`SystemChoice` (a program, a file of vectors).
+        tasks: names of tasks or groups, such as "sts" or "stsb,mr" or a list of names.
+        data: the folder of the data sets; by default that of the environment variable TWINVEC_DATA.
+        settings: what the protocols leave open.
+        cache: the folder of cached vectors; True for the default one, None for no cache.
+        watch: is called with each task when it is done.
+
+    >>> import tempfile
+    >>> pairs = ["5\ta cat\ta kitten", "3\ta cat\ta dog", "1\ta cat\ta car", "0\ta cat\tan idea"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "sts").mkdir()
+    ...     table = Path(folder, "sts", "sts12.tsv")
+    ...     _ = table.write_text("\n".join(["subset\tscore\ttext1\ttext2", *("toy\t" + pair for pair in pairs)]))
+    ...     evaluation = evaluate("twinvec-mini", "sts12", folder, cache=None)
+    >>> result = evaluation.results[0]
+    >>> result.task, result.n, result.protocol
+    ('sts12', 4, 'Spearman of cosine x 100, all pairs together')
+    """
+    names = task_names(tasks)
+    folder = data or os.environ.get(DATA_VARIABLE)
+    if not folder:
+        raise InputError("No data folder was given.", hint=f"Name it with data or --data, or set {DATA_VARIABLE}.")
+    loaded = load_tasks(names, Path(folder))
+    embedder = open_system(system)
+    cached_in = cache_folder() if cache is True else Path(cache) if cache else None
+    at_once = None if isinstance(embedder, CommandEmbedder) else TEXTS_PER_CALL
+    cached = CachedEmbedder(embedder, cached_in, at_once=at_once)
+    runs = []
+    for run in run_suite(loaded, cached.embed, settings):
+        runs.append(run)
+        if watch is not None:
+            watch(run)
+    return evaluation_of(embedder, runs)
+
+
+def compare(
+    first: System | Evaluation,
+    second: System | Evaluation,
+    tasks: str | Iterable[str] = "sts",
+    data: str | os.PathLike[str] | None = None,
+    *,
+    settings: SuiteSettings = DEFAULT_SETTINGS,
+    cache: bool | str | os.PathLike[str] | None = True,
+    watch: Callable[[TaskRun], None] | None = None,
+) -> Compared:
+    r"""Compare two systems item by item, on every task that both have.
+
+    Each side is an :class:`Evaluation`, the ``.json`` file of one, or a system, which is evaluated first; the other
+    arguments are those of :func:`evaluate`. Each comparison has the difference, its interval, and in a sentence
+    whether it is more than chance, by tests on the same items, after Holm's correction for the number of tasks.
+
+    >>> import tempfile
+    >>> pairs = ["5\ta cat\ta kitten", "3\ta cat\ta dog", "1\ta cat\ta car", "0\ta cat\tan idea"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "sts").mkdir()
+    ...     table = Path(folder, "sts", "sts12.tsv")
+    ...     _ = table.write_text("\n".join(["subset\tscore\ttext1\ttext2", *("toy\t" + pair for pair in pairs)]))
+    ...     found = compare("twinvec-mini", "twinvec-mini", "sts12", folder, cache=None)
+    >>> found.comparisons[0].difference
+    0.0
+    """
+
+    def evaluated(side: System | Evaluation) -> Evaluation:
+        if isinstance(side, Evaluation):
+            return side
+        if isinstance(side, (str, os.PathLike)) and os.fspath(side).endswith(".json"):
+            return read_evaluation(Path(side))
+        return evaluate(side, tasks, data, settings=settings, cache=cache, watch=watch)
+
+    return compare_evaluations(evaluated(first), evaluated(second))
+
+
+def task_names(wanted: str | Iterable[str]) -> list[str]:
+    """The tasks of some names and groups, each once, in the order in which they were named.
+
+    >>> task_names("stsb, sts")[:3]
+    ['stsb', 'sts12', 'sts13']
+    """
+    given = wanted.split(",") if isinstance(wanted, str) else wanted
+    names: dict[str, None] = {}
+    for name in filter(None, (each.strip().lower() for each in given)):
+        if name not in TASK_GROUPS and name not in KNOWN:
+            raise UnknownNameError("task", name, {*TASK_GROUPS, *KNOWN})
+        names.update(dict.fromkeys(TASK_GROUPS.get(name, (name,))))
+    if not names:
+        raise InputError("No task was named.", hint=f"Choose from: {', '.join(TASK_GROUPS)}.")
+    return list(names)
+
+
+def load_tasks(names: Iterable[str], folder: Path) -> dict[str, Task]:
+    """Read the tasks from the data folder; whatever is wrong with the data shows here, before anything is embedded."""
+    if not folder.is_dir():
+        raise InputError(
+            f"There is no data folder {folder}.",
+            hint=f"Name it with --data or {DATA_VARIABLE}; fill it with: twinvec data get.",
+        )
+    return {name: KNOWN[name](folder) for name in names}
+
+
+def run_suite(tasks: Mapping[str, Task], embed: Embed, settings: SuiteSettings = DEFAULT_SETTINGS) -> Iterator[TaskRun]:
+    """Run tasks, giving each as it is done. The different texts of all STS tasks are embedded in one call first."""
+    columns = [column for task in tasks.values() if isinstance(task, StsTask) for column in (task.left, task.right)]
+    if columns:
+        embed_once(embed, *columns)
+    for name, task in tasks.items():
+        started = time.perf_counter()
+        results = tuple(score(outcome) for outcome in run_task(task, embed, settings))
+        yield TaskRun(name, results, time.perf_counter() - started)
+
+
+def run_task(task: Task, embed: Embed, settings: SuiteSettings = DEFAULT_SETTINGS) -> list[Outcome]:
+    """The outcomes of a task of any kind."""
+    return RUNNERS[type(task)](task, embed, settings)
+
+
+def _run_sts(task: StsTask, embed: Embed, settings: SuiteSettings) -> list[Outcome]:
+    aggregation = settings.subsets if task.subsets else "all"
+    return run_sts(task, embed, statistic=settings.correlation, similarity=settings.similarity, aggregation=aggregation)
+
+
+def _run_transfer(task: TransferTask, embed: Embed, settings: SuiteSettings) -> list[Outcome]:
+    return run_transfer(task, embed, classifier=settings.classifier, seed=settings.seed)
+
+
+RUNNERS: Mapping[type, Callable[[Any, Embed, SuiteSettings], list[Outcome]]] = {
+    StsTask: _run_sts,
+    TransferTask: _run_transfer,
+    ArgumentTask: lambda task, embed, settings: run_argument(task, embed, seed=settings.seed),
+    ClusteringTask: lambda task, embed, settings: run_clustering(task, embed, seed=settings.seed),
+    PairTask: lambda task, embed, _: run_pairs(task, embed),
+    TripletTask: lambda task, embed, _: run_triplets(task, embed),
+    RelatednessTask: lambda task, embed, _: run_relatedness(task, embed),
+    RetrievalTask: lambda task, embed, _: run_retrieval(task, embed),
+}
+
+
+def evaluation_of(system: Embedder, runs: Iterable[TaskRun]) -> Evaluation:
+    """All results of a system, with date, versions, and the settings that are not the default."""
+    results = tuple(result for run in runs for result in run.results)
+    settings = {
+        name: value
+        for name, value in system.settings.items()
+        if name == "precision" or (value is not None and value != DECIDING.get(name))
+    }
+    return Evaluation(system.name, system.identity, now(), results, settings, used_versions())
