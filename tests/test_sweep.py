@@ -16,6 +16,7 @@ from tiny import WIDTH, WORDS, write_json, write_tiny_model
 from twinvec.analysis.readouts import Candidate, Reading, list_candidates, pool, read_vectors, why_not_saved, wk_choices
 from twinvec.analysis.saving import fit_whitening, save_reading, shrunk_covariance
 from twinvec.analysis.sweep import sweep_readings
+from twinvec.choices import POOLINGS
 from twinvec.cli import main
 from twinvec.data.examples import Examples
 from twinvec.engine.runtimes import OnnxRuntime
@@ -24,7 +25,7 @@ from twinvec.engine.weights import is_packed
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.evaluation.resampling import Resampling
 from twinvec.metrics import spearman
-from twinvec.model.folder import POOLING_MODES, Pooling
+from twinvec.model.folder import Pooling
 from twinvec.wk import WKSettings, sentence_vectors
 
 FEW = Resampling(n_resamples=100)
@@ -47,7 +48,7 @@ PAIRS = some_pairs()
 
 def score_of(encoder, pairs=PAIRS):
     vectors = encoder.encode(pairs.texts)
-    left, right = (vectors[pairs.places[role]] for role in ("text1", "text2"))
+    left, right = (vectors[pairs.indices[role]] for role in ("text1", "text2"))
     return 100 * spearman(twinvec.similarity_pairwise(left, right), pairs.targets)
 
 
@@ -56,7 +57,7 @@ def found(encoder):
     return sweep_readings(encoder, PAIRS, model="tiny", resampling=FEW)
 
 
-@pytest.mark.parametrize("mode", POOLING_MODES)
+@pytest.mark.parametrize("mode", POOLINGS)
 def test_numpy_poolings_are_the_engines(tmp_path_factory, tiny_bert, mode):
     encoder = twinvec.load(tiny_bert, readout=mode)
     with read_vectors(encoder, PAIRS.texts, [Reading((mode,), (3,))]) as vectors:
@@ -295,7 +296,7 @@ def pair_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("pairs") / "mine.tsv"
     rows = [
         f"{PAIRS.texts[a]}\t{PAIRS.texts[b]}\t{5 * score:.5f}"
-        for a, b, score in zip(PAIRS.places["text1"], PAIRS.places["text2"], PAIRS.targets, strict=True)
+        for a, b, score in zip(PAIRS.indices["text1"], PAIRS.indices["text2"], PAIRS.targets, strict=True)
     ]
     path.write_text("\n".join(["text1\ttext2\tscore", *rows]) + "\n")
     return path
@@ -304,7 +305,7 @@ def pair_file(tmp_path_factory):
 def test_the_command_tells_the_best_writes_a_report_and_saves(pair_file, tiny_bert, tmp_path):
     pytest.importorskip("matplotlib")
     report, saved = tmp_path / "report", tmp_path / "saved"
-    result = run("sweep", tiny_bert, "--data", pair_file, "-o", report, "--save", saved)
+    result = run("sweep", tiny_bert, "--pairs", pair_file, "-o", report, "--save", saved)
     assert result.exit_code == 0, result.output
     assert sorted(file.name for file in report.iterdir()) == [".twinvec.json", "report.html", "sweep.json", "sweep.png"]
     numbers = json.loads((report / "sweep.json").read_text())
@@ -321,7 +322,7 @@ def test_the_command_tells_the_best_writes_a_report_and_saves(pair_file, tiny_be
 
 def test_the_command_prints_json(pair_file, tiny_bert):
     options = "--json", "--without", "layers", "--without", "whitening", "--without", "wk"
-    result = run("sweep", tiny_bert, "--data", pair_file, *options)
+    result = run("sweep", tiny_bert, "--pairs", pair_file, *options)
     numbers = json.loads(result.output)
     assert len(numbers["readings"]) == 5 and numbers["own"] == "mean of layer 3"
     assert all(0 < each["p_corrected"] <= 1 for each in numbers["readings"])
@@ -336,20 +337,20 @@ def test_bad_input_is_said_before_any_work_and_leaves_nothing(pair_file, tiny_be
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine").touch()
     cases = {
-        "too few to choose by": (tiny_bert, "--data", few),
-        "scores of equal.tsv are equal": (tiny_bert, "--data", equal),
-        "has no layers": (tmp_path / "static", "--data", pair_file),
-        "--score-range": (tiny_bert, "--data", pair_file, "--score-range", 0, 1),
-        "exists already": (tiny_bert, "--data", pair_file, "--save", tmp_path / "full"),
+        "too few to choose by": (tiny_bert, "--pairs", few),
+        "scores of equal.tsv are equal": (tiny_bert, "--pairs", equal),
+        "has no layers": (tmp_path / "static", "--pairs", pair_file),
+        "--score-range": (tiny_bert, "--pairs", pair_file, "--score-range", 0, 1),
+        "exists already": (tiny_bert, "--pairs", pair_file, "--save", tmp_path / "full"),
         "holds 'mine', which Twinvec did not write": (
             tiny_bert,
-            "--data",
+            "--pairs",
             pair_file,
             "-o",
             tmp_path / "full",
             "--force",
         ),
-        "no column for the role": (tiny_bert, "--data", pair_file, "--columns", "score=points"),
+        "no column for the role": (tiny_bert, "--pairs", pair_file, "--columns", "score=points"),
     }
     for message, arguments in cases.items():
         result = (

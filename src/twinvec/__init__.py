@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from twinvec.errors import TwinvecError
     from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
+    from twinvec.training.job import TrainResult, train
     from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
     from twinvec.wk import WKSettings
 
@@ -24,12 +25,14 @@ __all__ = [
     "Explanation",
     "Lengths",
     "PairExplanation",
+    "TrainResult",
     "TwinvecError",
     "WKSettings",
     "load",
     "quantize_vectors",
     "similarity",
     "similarity_pairwise",
+    "train",
     "unit_rows",
 ]
 
@@ -40,12 +43,14 @@ _PLACES = {
     "Explanation": "explanation",
     "Lengths": "encoder",
     "PairExplanation": "explanation",
+    "TrainResult": "training.job",
     "TwinvecError": "errors",
     "WKSettings": "wk",
     "load": "loading",
     "quantize_vectors": "vectors",
     "similarity": "vectors",
     "similarity_pairwise": "vectors",
+    "train": "training.job",
     "unit_rows": "vectors",
 }
 

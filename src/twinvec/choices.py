@@ -11,15 +11,32 @@ from typing import Literal, get_args
 from twinvec.errors import InputError
 
 __all__ = [
+    "DEFAULT_FEATURES",
     "DEFAULT_MODEL",
+    "DEFAULT_SCORE_RANGE",
     "DEVICES",
+    "DISTANCES",
+    "EXAMPLE_KINDS",
+    "FEATURES",
+    "FORMATS",
     "LONG_POLICIES",
+    "NLI_LABELS",
     "OUTPUT_TYPES",
+    "POOLINGS",
     "PRECISIONS",
+    "READOUTS",
     "RUNTIMES",
+    "SCORE_OBJECTIVES",
     "SHIPPED",
     "SIMILARITY_NAMES",
+    "TRAIN_DEVICES",
+    "TRAIN_PRECISIONS",
+    "VECTOR_LOSSES",
     "Device",
+    "Distance",
+    "ExampleKind",
+    "Feature",
+    "Format",
     "LongPolicy",
     "OutputType",
     "Precision",
@@ -27,6 +44,9 @@ __all__ = [
     "RuntimeName",
     "Similarity",
     "StoredPrecision",
+    "TrainDevice",
+    "TrainPrecision",
+    "VectorLoss",
     "WKMode",
     "parse_size",
     "show_size",
@@ -44,6 +64,13 @@ RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
 Device = Literal["cpu", "cuda"]
 WKMode = Literal["paper", "reference"]
 Role = Literal["text", "query", "document"]  # what a text is for, where a model has prompts for it
+Format = Literal["lines", "csv", "tsv", "jsonl", "parquet"]  # of tables
+ExampleKind = Literal["labelled_pairs", "scored_pairs", "marked_pairs", "triplets", "ranked", "texts"]
+TrainPrecision = Literal["float32", "bfloat16"]
+TrainDevice = Literal["auto", "cpu", "cuda"]
+Distance = Literal["cosine", "euclidean", "manhattan"]
+Feature = Literal["u", "v", "|u-v|", "u*v"]  # of two vectors, for a classifier
+VectorLoss = Literal["cosine", "mse"]  # how far a vector is from a teacher's
 
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
@@ -51,6 +78,21 @@ SIMILARITY_NAMES: tuple[str, ...] = get_args(Similarity)
 LONG_POLICIES: tuple[str, ...] = get_args(LongPolicy)
 RUNTIMES: tuple[str, ...] = get_args(RuntimeName)
 DEVICES: tuple[str, ...] = get_args(Device)
+FORMATS: tuple[str, ...] = get_args(Format)
+POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+READOUTS = (*POOLINGS, "wk")
+
+# Training and its data. `twinvec.data.roles` says which columns a kind of examples has.
+EXAMPLE_KINDS: tuple[ExampleKind, ...] = get_args(ExampleKind)
+TRAIN_PRECISIONS: tuple[str, ...] = get_args(TrainPrecision)
+TRAIN_DEVICES: tuple[str, ...] = get_args(TrainDevice)
+DISTANCES: tuple[Distance, ...] = get_args(Distance)
+FEATURES: tuple[Feature, ...] = get_args(Feature)
+DEFAULT_FEATURES = FEATURES[:3]
+SCORE_OBJECTIVES = ("cosine", "cosent")  # those that read scored pairs
+VECTOR_LOSSES: tuple[VectorLoss, ...] = get_args(VectorLoss)
+NLI_LABELS = ("contradiction", "entailment", "neutral")
+DEFAULT_SCORE_RANGE = (0.0, 5.0)  # that of STSb
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 LEAST_THREE_DIGITS = 999.5  # from here on, three digits round to a thousand

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from twinvec.cli.options import FORMATS, ModelChoice, gathered, model_options
+from twinvec.choices import FORMATS
+from twinvec.cli.options import ModelChoice, gathered, model_options
 from twinvec.cli.screen import if_interrupted, say, show_seconds
 
 if TYPE_CHECKING:

@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from twinvec.choices import DEFAULT_MODEL, DEVICES, LONG_POLICIES, PRECISIONS, RUNTIMES, parse_size
+from twinvec.choices import (
+    DEFAULT_MODEL,
+    DEVICES,
+    FORMATS,
+    LONG_POLICIES,
+    PRECISIONS,
+    READOUTS,
+    RUNTIMES,
+    parse_size,
+)
 from twinvec.cli.screen import say
 
 if TYPE_CHECKING:
+    from twinvec.embedder import ModelEmbedder
     from twinvec.encoder import Encoder
     from twinvec.search import Index
     from twinvec.types import Vectors
@@ -22,14 +32,17 @@ __all__ = [
     "METHODS",
     "METHOD_OPTIONS",
     "MODEL_VARIABLE",
+    "Columns",
     "Decorator",
     "MethodChoice",
     "ModelChoice",
     "PromptChoice",
     "TextSource",
     "WholeRows",
+    "columns_option",
     "csv_safe_option",
     "gathered",
+    "label_list",
     "method_choice",
     "method_options",
     "model_options",
@@ -42,8 +55,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
 MODEL_VARIABLE = "TWINVEC_MODEL"
-READOUTS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "wk")
-FORMATS = ("lines", "csv", "tsv", "jsonl", "parquet")
+Columns = dict[str, str | tuple[str, ...]]  # role -> its column, or several
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,13 @@ class ModelChoice:
 
         settings: dict[str, Any] = asdict(self)  # click has checked the words
         return twinvec.load(settings.pop("name"), **settings)
+
+    def embedder(self) -> ModelEmbedder:
+        """The model as an embedder, which loads it when the first text needs it."""
+        from twinvec.embedder import ModelEmbedder
+
+        settings = asdict(self)
+        return ModelEmbedder(settings.pop("name"), settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +184,33 @@ csv_safe_option = click.option(
     "--csv-safe",
     is_flag=True,
     help="In csv and tsv, put a quote (') before cells that a spreadsheet would run as a formula.",
+)
+
+
+def parse_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> Columns:
+    """A click callback: columns by role, from the library's parser."""
+    if not given:
+        return {}
+    from twinvec.data.roles import parse_roles
+    from twinvec.errors import InputError
+
+    try:
+        return parse_roles(given)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def label_list(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...] | None:
+    """A click callback: names from one text with commas."""
+    return None if given is None else tuple(name.strip() for name in given.split(","))
+
+
+columns_option = click.option(
+    "--columns",
+    metavar="ROLE=COLUMN",
+    multiple=True,
+    callback=parse_columns,
+    help="Read a role from this column; may be given several times. Default: the column named like the role.",
 )
 PROMPT_OPTIONS: dict[str, Decorator] = {
     "prompt": click.option("--prompt", help="Put this before every text."),

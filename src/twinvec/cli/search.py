@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.cli.options import FORMATS, ModelChoice, TextSource, model_options
+from twinvec.choices import FORMATS
+from twinvec.cli.options import ModelChoice, TextSource, model_options
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:

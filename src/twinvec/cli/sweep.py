@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.choices import DEFAULT_MODEL
+from twinvec.choices import DEFAULT_MODEL, FORMATS
 from twinvec.cli.layers import choose_names
-from twinvec.cli.options import FORMATS, MODEL_OPTIONS, MODEL_VARIABLE, Decorator, ModelChoice, gathered
+from twinvec.cli.options import (
+    MODEL_OPTIONS,
+    MODEL_VARIABLE,
+    Columns,
+    Decorator,
+    ModelChoice,
+    columns_option,
+    gathered,
+)
 from twinvec.cli.screen import open_console, plain_table, print_json, say
-from twinvec.cli.train_options import parse_columns
+from twinvec.cli.train_options import score_range_option
 
 if TYPE_CHECKING:
     from twinvec.analysis.sweep import Sweep
@@ -30,7 +38,7 @@ class PairChoice:
     """Which scored pairs, and how to read them."""
 
     file: str
-    columns: tuple[str, ...]
+    columns: Columns
     format: str | None
     score_range: tuple[float, float]
 
@@ -39,8 +47,7 @@ class PairChoice:
         from twinvec.data.examples import read_examples
         from twinvec.data.roles import DataSource
 
-        columns = parse_columns(self.columns)
-        source = DataSource(self.file, "scored_pairs", columns, self.format, score_range=self.score_range)
+        source = DataSource(self.file, "scored_pairs", self.columns, self.format, score_range=self.score_range)
         return read_examples(source)
 
 
@@ -69,23 +76,10 @@ class SweepOutput:
 
 MODEL_ARGUMENT = click.argument("name", metavar="[MODEL]", default=DEFAULT_MODEL, envvar=MODEL_VARIABLE)
 PAIR_OPTIONS: dict[str, Decorator] = {
-    "file": click.option("--data", "file", metavar="FILE", required=True, help="Scored pairs: text1, text2, score."),
-    "columns": click.option(
-        "--columns",
-        multiple=True,
-        metavar="ROLE=COLUMN",
-        help="The column of a role (text1, text2, score), if it is not named like the role.",
-    ),
+    "file": click.option("--pairs", "file", metavar="FILE", required=True, help="Scored pairs: text1, text2, score."),
+    "columns": columns_option,
     "format": click.option("--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending."),
-    "score_range": click.option(
-        "--score-range",
-        type=float,
-        nargs=2,
-        metavar="LOW HIGH",
-        default=(0.0, 5.0),
-        show_default=True,
-        help="Lowest and highest possible score of FILE.",
-    ),
+    "score_range": score_range_option,
 }
 OUTPUT_OPTIONS: dict[str, Decorator] = {
     "folder": click.option(

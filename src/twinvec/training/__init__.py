@@ -1,23 +1,43 @@
-"""Training of siamese and triplet networks (extra ``train``). Importing this loads torch; inference never does."""
+"""Training of siamese and triplet networks (extra ``train``). Its names load torch at first use; inference never does."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from twinvec.extras import require
 
-for _package in ("torch", "transformers", "matplotlib"):
-    require(_package, extra="train", feature="Training")
+if TYPE_CHECKING:
+    from twinvec.data.roles import DataSource
+    from twinvec.training.batches import Task
+    from twinvec.training.job import TrainResult, train
+    from twinvec.training.loop import StepReport, Training, start_training, train_steps
+    from twinvec.training.network import Network
+    from twinvec.training.objectives import OBJECTIVES, build_objective
+    from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings
+    from twinvec.training.recipe_file import read_recipe, recipe_as_toml
+    from twinvec.training.report import DevReport, Finished, Score, Started
+    from twinvec.training.run import RunOptions, run_recipe
+    from twinvec.training.seeds import SeedsFinished, SeedStarted, Spread, TrainEvent, run_seeds
 
-from twinvec.training.batches import Task  # noqa: E402
-from twinvec.training.loop import StepReport, Training, start_training, train  # noqa: E402
-from twinvec.training.network import Network  # noqa: E402
-from twinvec.training.objectives import OBJECTIVES, build_objective  # noqa: E402
-from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings  # noqa: E402
-from twinvec.training.recipe_file import read_recipe, recipe_as_toml  # noqa: E402
-from twinvec.training.report import DevReport, Finished, Score, Started  # noqa: E402
-from twinvec.training.run import RunOptions, run_recipe  # noqa: E402
-from twinvec.training.seeds import run_seeds  # noqa: E402
+# Where each name lives. They are imported at first use, so that `twinvec.train` can be named without torch.
+_MODULES = {
+    "twinvec.data.roles": ("DataSource",),
+    "twinvec.training.batches": ("Task",),
+    "twinvec.training.job": ("TrainResult", "train"),
+    "twinvec.training.loop": ("StepReport", "Training", "start_training", "train_steps"),
+    "twinvec.training.network": ("Network",),
+    "twinvec.training.objectives": ("OBJECTIVES", "build_objective"),
+    "twinvec.training.recipe": ("DataPart", "DevPart", "ModelPart", "Recipe", "TrainSettings"),
+    "twinvec.training.recipe_file": ("read_recipe", "recipe_as_toml"),
+    "twinvec.training.report": ("DevReport", "Finished", "Score", "Started"),
+    "twinvec.training.run": ("RunOptions", "run_recipe"),
+    "twinvec.training.seeds": ("SeedStarted", "SeedsFinished", "Spread", "TrainEvent", "run_seeds"),
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "OBJECTIVES",
     "DataPart",
+    "DataSource",
     "DevPart",
     "DevReport",
     "Finished",
@@ -26,9 +46,14 @@ __all__ = [
     "Recipe",
     "RunOptions",
     "Score",
+    "SeedStarted",
+    "SeedsFinished",
+    "Spread",
     "Started",
     "StepReport",
     "Task",
+    "TrainEvent",
+    "TrainResult",
     "TrainSettings",
     "Training",
     "build_objective",
@@ -38,4 +63,17 @@ __all__ = [
     "run_seeds",
     "start_training",
     "train",
+    "train_steps",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in _PLACES:
+        raise AttributeError(f"module 'twinvec.training' has no attribute {name!r}")
+    for package in ("torch", "transformers", "matplotlib"):
+        require(package, extra="train", feature="Training")
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
