@@ -72,10 +72,10 @@ example_options = gathered(EXAMPLE_OPTIONS, "choice", build=ExampleChoice)
 
 @click.group(cls=CleanErrors)
 def data() -> None:
-    """Look at files of examples before a model is trained on them."""
+    """Check, download and extend training data."""
 
 
-@data.command(short_help="Say what is in a file of examples, and what is wrong with it.")
+@data.command(short_help="Describe a file of examples and report its problems.")
 @example_options
 @click.option(
     "--against",
@@ -103,14 +103,14 @@ def check(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Say what is in a FILE of examples, and what is wrong with it.
+    """Describe a FILE of examples and report its problems.
 
     FILE is csv, tsv, jsonl or parquet (lines for texts), by its ending; all but parquet may be gzipped. The kinds
     of examples and the columns they are read from: labelled_pairs (premise, hypothesis, label), scored_pairs
     (text1, text2, score), marked_pairs (text1, text2, and a label that is 0 or 1), triplets (anchor, positive,
     negative), ranked (anchor, positive, and any number of negatives), texts (text).
 
-    The exit code is 1 if training would refuse any of the rows.
+    The exit code is 1 if training would refuse the file.
     """
     from twinvec.data.check import check_examples
 
@@ -122,7 +122,7 @@ def check(
     context.exit(0 if report.is_usable else 1)
 
 
-@data.command(short_help="Fetch public data sets for evaluation and training.")
+@data.command(short_help="Download public data sets for evaluation and training.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--data",
@@ -132,12 +132,12 @@ def check(
     help="Folder to put them in.",
 )
 @click.option("--list", "is_list", is_flag=True, help="List the data sets, and stop.")
-@click.option("--force", is_flag=True, help="Fetch again what is there, and replace it.")
+@click.option("--force", is_flag=True, help="Download again and replace what is there.")
 @click.option(
     "--from",
     "files_in",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Fetch nothing: the files are in this folder already, named as in their addresses.",
+    help="Download nothing: the files are already in this folder, named as in their URLs.",
 )
 @click.option(
     "--sha256",
@@ -155,10 +155,10 @@ def get(
     files_in: Path | None,
     trusted: tuple[str, ...],
 ) -> None:
-    """Fetch the data sets of these NAMEs from their owners' addresses into the data folder.
+    """Download these data sets from their owners into the data folder.
 
     Each is downloaded once, checked where its checksum is known, and written as gzipped tables. An interrupted
-    download goes on when the same command is given again. Mind the licences: most are for research. Without a known
+    download continues when you run the same command again. Mind the licenses: most are for research. Without a known
     checksum, nothing is fetched by plain http.
     """
     from twinvec.data.download import get_data_sets
@@ -178,13 +178,13 @@ def get(
 
 
 def print_sources() -> None:
-    """The data sets, with their licences and whether a download can be checked."""
+    """The data sets, with their licenses and whether a download can be checked."""
     from twinvec.data.sources import SOURCES
 
-    table = plain_table("name", "what", "licence", "checksum")
+    table = plain_table("name", "what", "license", "checksum")
     for each in SOURCES.values():
         is_checked = all(download.sha256 for download in each.downloads)
-        table.add_row(each.name, each.what, each.licence, "sha256" if is_checked else "not known")
+        table.add_row(each.name, each.what, each.license, "sha256" if is_checked else "not known")
     open_console().print(table)
 
 
@@ -204,7 +204,7 @@ def print_sources() -> None:
     help="By how much a negative's cosine must be below the positive's: what is nearer may well be right.",
 )
 @click.option("--highest", type=float, help="No negative with a higher cosine than this.")
-@click.option("--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Pass over the hardest so many.")
+@click.option("--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Skip this many of the hardest.")
 @click.option(
     "--depth", type=click.IntRange(min=1), default=100, show_default=True, help="Candidates looked at for each anchor."
 )

@@ -40,25 +40,25 @@ class RecipeOrCommand(click.Group):
 
 @click.group(cls=RecipeOrCommand)
 def train() -> None:
-    """Train a siamese or triplet network: by a recipe, or on one file with options.
+    """Train a siamese or triplet network, from a recipe or from one file and options.
 
     \b
       twinvec train RECIPE.toml -o FOLDER
       twinvec train nli FILE -m MODEL --dev FILE -o FOLDER
 
-    Files are tsv, csv, jsonl (also gzipped) or parquet, with named columns; twinvec data check FILE looks at one
+    Files are tsv, csv, jsonl (also gzipped) or parquet, with named columns; check one with twinvec data check
     before you train. The defaults are those of Reimers and Gurevych (2019): one epoch, batches of 16, learning
-    rate 2e-5 with a linear warm-up over 10 % of the steps, mean pooling. A run that is killed goes on where it
-    was, to the same bits, when the same command is given again.
+    rate 2e-5 with a linear warm-up over 10 % of the steps, mean pooling. To continue a run that was killed, run
+    the same command again: the result has the same bits.
     """
 
 
-@train.command(short_help="Train by a recipe in TOML.")
+@train.command(short_help="Train from a recipe in TOML.")
 @click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @TRAIN_OPTIONS["trust_pickle"]
 @output_options
 def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
-    """Train by RECIPE, a TOML file; 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
+    """Train from RECIPE, a TOML file; 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
     run_training(recipe, output, trust_pickle=trust_pickle)
 
 
@@ -73,7 +73,9 @@ def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
     show_default=True,
     help="All labels that rows may have.",
 )
-@click.option("--ignore-label", multiple=True, default=("-",), show_default=True, help="Leave out rows of this label.")
+@click.option(
+    "--ignore-label", multiple=True, default=("-",), show_default=True, help="Leave out rows with this label."
+)
 @click.option(
     "--feature",
     "features",
@@ -82,7 +84,7 @@ def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
     metavar="FEATURE",
     default=DEFAULT_FEATURES,
     show_default="u, v, |u-v|",
-    help="What the classifier sees of the two vectors: u, v, |u-v|, u*v. Give all you want.",
+    help="What the classifier sees of the two vectors: u, v, |u-v|, u*v. Repeat it for each.",
 )
 @matryoshka_option
 @train_options
@@ -136,12 +138,12 @@ def sts(
     run_training(choice.recipe(DataPart(source, objective, matryoshka=matryoshka)), output)
 
 
-@train.command(short_help="Tell near from far: anchor, positive, negative.")
+@train.command(short_help="Learn from triplets: anchor, positive, negative.")
 @click.argument("file")
 @columns_option
-@click.option("--margin", type=float, default=1.0, show_default=True, help="By how much the negative is farther.")
+@click.option("--margin", type=float, default=1.0, show_default=True, help="How much farther the negative must be.")
 @click.option(
-    "--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True, help="How far is measured."
+    "--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True, help="Distance measure."
 )
 @matryoshka_option
 @train_options
@@ -185,7 +187,7 @@ def ranking(
     """Train on FILE, columns anchor, positive and, if you have them, negative.
 
     The positives of the other pairs in the batch are negatives too. Large batches help; with --cached-texts they
-    need no more memory. The same text twice in a batch is never taken for a negative of itself.
+    need no more memory. A copy of a text is never taken as its negative.
     """
     from twinvec.training import DataPart, DataSource
 

@@ -198,9 +198,9 @@ TRAIN_OPTIONS: dict[str, Decorator] = {
         type=click.Choice(TRAIN_PRECISIONS),
         default="float32",
         show_default=True,
-        help="Arithmetic. Weights are float32 always.",
+        help="Arithmetic. Weights are always float32.",
     ),
-    "seed": _number("seed", 0, "Order of the data, dropout and new layers follow from it.", click.IntRange(min=0)),
+    "seed": _number("seed", 0, "Decides the order of the data, dropout and new layers.", click.IntRange(min=0)),
 }
 OUTPUT_OPTIONS: dict[str, Decorator] = {
     "output": click.option(
@@ -209,7 +209,7 @@ OUTPUT_OPTIONS: dict[str, Decorator] = {
         required=True,
         type=click.Path(path_type=Path),
         metavar="FOLDER",
-        help="Folder of the model to be. While it is trained, FOLDER.run holds the checkpoint.",
+        help="Folder for the model. During training, FOLDER.run holds the checkpoint.",
     ),
     "seeds": _number("seeds", 1, "Train with this many seeds; report mean and deviation, keep the best.", COUNT),
     "checkpoint_every": _number("checkpoint-every", 500, "Steps between checkpoints.", COUNT),
@@ -218,12 +218,12 @@ OUTPUT_OPTIONS: dict[str, Decorator] = {
         type=click.Choice(TRAIN_DEVICES),
         default="auto",
         show_default=True,
-        help="Where to train; auto takes a CUDA device if there is one.",
+        help="Where to train; auto uses a CUDA device if there is one.",
     ),
     "force": click.option(
         "--force",
         is_flag=True,
-        help="Replace a model that Twinvec wrote, and drop an unfinished run of another recipe.",
+        help="Overwrite a model that Twinvec wrote, and discard an unfinished run of another recipe.",
     ),
 }
 

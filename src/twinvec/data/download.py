@@ -220,7 +220,7 @@ def get_data_sets(
         names: Those of ``twinvec.data.sources.SOURCES``.
         files_in: Fetch nothing; the owners' files are in this folder already.
         trusted: A sha256 for each file of a data set whose own is not known, in their order; for a single name.
-        tell: Called with a line for each file that is written, and one with the licence.
+        tell: Called with a line for each file that is written, and one with the license.
 
     >>> get_data_sets(["snli", "no-such-set"], "data")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -244,7 +244,7 @@ def _lines_about(about: DataSet, written: Sequence[Path]) -> Iterator[str]:
         yield f"{about.name}: is there already."
         return
     yield from (f"{about.name}: wrote {file}" for file in written)
-    yield " ".join(part for part in (f"{about.name}: licence {about.licence}.", about.note) if part)
+    yield " ".join(part for part in (f"{about.name}: license {about.license}.", about.note) if part)
 
 
 def install(

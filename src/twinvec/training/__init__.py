@@ -1,4 +1,4 @@
-"""Training of siamese and triplet networks (extra ``train``). Its names load torch at first use; inference never does."""
+"""Training of siamese and triplet networks (extra ``train``). Its names load torch at first use; inference never."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,21 +18,8 @@ if TYPE_CHECKING:
     from twinvec.training.run import RunOptions, run_recipe
     from twinvec.training.seeds import SeedsFinished, SeedStarted, Spread, TrainEvent, run_seeds
 
-# Where each name lives. They are imported at first use, so that `twinvec.train` can be named without torch.
-_MODULES = {
-    "twinvec.data.roles": ("DataSource",),
-    "twinvec.training.batches": ("Task",),
-    "twinvec.training.job": ("TrainResult", "train"),
-    "twinvec.training.loop": ("StepReport", "Training", "start_training", "train_steps"),
-    "twinvec.training.network": ("Network",),
-    "twinvec.training.objectives": ("OBJECTIVES", "build_objective"),
-    "twinvec.training.recipe": ("DataPart", "DevPart", "ModelPart", "Recipe", "TrainSettings"),
-    "twinvec.training.recipe_file": ("read_recipe", "recipe_as_toml"),
-    "twinvec.training.report": ("DevReport", "Finished", "Score", "Started"),
-    "twinvec.training.run": ("RunOptions", "run_recipe"),
-    "twinvec.training.seeds": ("SeedStarted", "SeedsFinished", "Spread", "TrainEvent", "run_seeds"),
-}
-_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+# The first that has a name gives it, at first use: so `twinvec.train` can be named without torch.
+_MODULES = ("batches", "job", "loop", "network", "objectives", "recipe", "recipe_file", "report", "run", "seeds")
 
 __all__ = [
     "OBJECTIVES",
@@ -68,11 +55,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module 'twinvec.training' has no attribute {name!r}")
     for package in ("torch", "transformers", "matplotlib"):
         require(package, extra="train", feature="Training")
-    return getattr(import_module(_PLACES[name]), name)
+    modules = (import_module(f"twinvec.training.{module}") for module in _MODULES)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def __dir__() -> list[str]:
