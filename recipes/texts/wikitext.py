@@ -16,16 +16,18 @@ from twinvec.evaluation.tasks.documents import wikitext_blocks
 __all__ = ["prose_of_wikitext", "read_wikipedia"]
 
 ARTICLE = re.compile(r"<text [^>]*>(.*?)</text>", re.DOTALL)
+OTHER_LANGUAGE = re.compile(r"\[\[[a-z-]{2,12}:[^\[\]]*\]\]")
 EMPTIED = re.compile(r" ?\((?:[\s,;]|or|from)*\)")  # what templates in brackets leave behind
 
 
 def prose_of_wikitext(article: str) -> str:
     """The paragraphs of an article, without headings, lists, tables, pictures, notes and templates.
 
-    >>> prose_of_wikitext("{{Box|a={{b}}}}\\n== Use ==\\n'''Iron''' is a [[Metal|metal]].<ref>X</ref>\\n* item")
+    >>> prose_of_wikitext("{{Box|a={{b}}}}\\n== Use ==\\n'''Iron''' is a [[Metal|metal]].<ref>X</ref>\\n* item\\n[[de:Eisen]]")
     'Iron is a metal.'
     """
-    paragraphs = (block.text for block in wikitext_blocks(html.unescape(article)) if block.level == 0)
+    text = OTHER_LANGUAGE.sub("", html.unescape(article))
+    paragraphs = (block.text for block in wikitext_blocks(text) if block.level == 0)
     return "\n\n".join(EMPTIED.sub("", paragraph).strip() for paragraph in paragraphs)
 
 
