@@ -23,8 +23,8 @@ EMPTIED = re.compile(r" ?\((?:[\s,;]|or|from)*\)")  # what templates in brackets
 def prose_of_wikitext(article: str) -> str:
     """The paragraphs of an article, without headings, lists, tables, pictures, notes and templates.
 
-    >>> prose_of_wikitext("{{Box|a={{b}}}}\\n== Use ==\\n'''Iron''' is a [[Metal|metal]].<ref>X</ref>\\n* item\\n[[de:Eisen]]")
-    'Iron is a metal.'
+    >>> prose_of_wikitext("{{Box|a={{b}}}}\\n* item\\n= Use =\\n'''It''' is an [[Ore|ore]].<ref>X</ref>\\n[[de:Erz]]")
+    'It is an ore.'
     """
     text = OTHER_LANGUAGE.sub("", html.unescape(article))
     paragraphs = (block.text for block in wikitext_blocks(text) if block.level == 0)
