@@ -88,7 +88,7 @@ def snli_pairs(data: Path, n: int) -> list[tuple[str, str, str]]:
 def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> None:
     """Our loop, over all pairs once."""
     from twinvec.data.roles import DataSource
-    from twinvec.training.loop import start_training, train
+    from twinvec.training.loop import start_training, train_steps
     from twinvec.training.prepare import prepare, read_material
     from twinvec.training.processes import ALONE
     from twinvec.training.recipe import DataPart, ModelPart, Recipe
@@ -101,7 +101,7 @@ def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> 
         prepared = prepare(recipe, read_material(recipe), work=Path(folder), processes=ALONE)
     training = start_training(prepared.network, prepared.tasks, settings=recipe.training)
     turns.wait()
-    for report in train(training, prepared.tasks, settings=recipe.training):
+    for report in train_steps(training, prepared.tasks, settings=recipe.training):
         turns.losses.append(report.loss)
         if report.step % TURN_STEPS == 0:
             turns.end()

@@ -30,7 +30,7 @@ COUNTS = 2, 3, 4
 def dev_score(model: Path, dev: Examples) -> float:
     """Spearman x 100 of cosine."""
     vectors = twinvec.load(model).encode(dev.texts, progress=False)
-    left, right = (vectors[dev.places[role]] for role in ("text1", "text2"))
+    left, right = (vectors[dev.indices[role]] for role in ("text1", "text2"))
     assert dev.targets is not None
     return 100 * spearman(twinvec.similarity_pairwise(left, right), np.asarray(dev.targets))
 

@@ -31,10 +31,10 @@ import twinvec  # noqa: E402
 from tiny import FAMILIES, WORDS, write_tiny_model  # noqa: E402
 from training import make_recipe, sts_source, write_pairs, write_sts  # noqa: E402
 from twinvec.bulk import BulkSettings, FileSource, embed_bulk, read_bulk  # noqa: E402
+from twinvec.choices import POOLINGS  # noqa: E402
 from twinvec.cluster import Agglomerative, AgglomerativeSettings, Communities, CommunitySettings, KMeans, KMeansSettings  # noqa: E402
 from twinvec.data.roles import DataSource  # noqa: E402
 from twinvec.engine.calibration import sample_texts  # noqa: E402
-from twinvec.model.folder import POOLING_MODES  # noqa: E402
 from twinvec.search import (  # noqa: E402
     IndexSettings,
     build_index,
@@ -82,7 +82,7 @@ def vectors(work: Path) -> Iterator[tuple[str, object]]:
         "int8": {"precision": "int8"},
         "wk paper": {"readout": twinvec.WKSettings(mode="paper")},
         "wk reference": {"readout": twinvec.WKSettings(mode="reference")},
-        **{f"pooling {mode}": {"readout": mode} for mode in POOLING_MODES},
+        **{f"pooling {mode}": {"readout": mode} for mode in POOLINGS},
         "chunked": {"long": "chunk"},
         "truncated": {"truncate_dim": 64},
         "deterministic": {"deterministic": True, "threads": 1},

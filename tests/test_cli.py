@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 import twinvec
 from fakes import HashEncoder, replace_models
-from twinvec.cli import main, options
+from twinvec.choices import FORMATS
+from twinvec.cli import main
 from twinvec.cli.screen import CleanErrors, show_seconds
 from twinvec.data.table import READ_FORMATS
 from twinvec.errors import DeviceError, InputError, ModelNotFoundError
-from twinvec.model.folder import READOUTS
 from twinvec.search import demo
 from twinvec.vectors import SIMILARITIES
 
@@ -379,8 +379,8 @@ def test_version_and_help_need_no_model():
     assert run("-h").stdout == run("--help").stdout
 
 
-def test_choices_are_those_of_the_library():
-    assert options.READOUTS == READOUTS
+def test_every_format_of_the_options_has_its_endings():
+    assert tuple(READ_FORMATS) == FORMATS
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0.5, "500 ms"), (59.94, "59.9 s"), (3600, "60 min 0 s")])

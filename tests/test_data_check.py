@@ -8,14 +8,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinvec.cli import data as data_module
+from twinvec.choices import EXAMPLE_KINDS
 from twinvec.cli import main
 from twinvec.data.check import (
-    check_examples,
     equal_rows,
     find_contradictions,
     find_duplicates,
     read_other_texts,
+    report_on,
     text_key,
 )
 from twinvec.data.check_report import survey_examples
@@ -142,7 +142,7 @@ no JSON
 
 def test_bad_rows_are_counted_by_fault_and_the_rest_is_read_on(folder):
     (folder / "a.jsonl").write_text(BAD)
-    report = report_of("a.jsonl", exit_code=1)
+    report = report_of("a.jsonl", "--score-range", 0, 1, exit_code=1)
     assert (report["is_usable"], report["n_rows"], report["n_good"], report["n_bad"]) == (False, 9, 1, 8)
     assert {fault["name"]: fault["count"] for fault in report["faults"]} == {
         "score out of range": 4,
@@ -157,7 +157,7 @@ def test_bad_rows_are_counted_by_fault_and_the_rest_is_read_on(folder):
 
 def test_bad_rows_are_shown_with_places_and_remedy(folder):
     (folder / "a.jsonl").write_text(BAD)
-    result = run("a.jsonl")
+    result = run("a.jsonl", "--score-range", 0, 1)
     assert (result.exit_code, result.stderr) == (1, "")
     shown = " ".join(result.stdout.split())
     for part in (
@@ -174,13 +174,11 @@ def test_bad_rows_are_shown_with_places_and_remedy(folder):
 
 def test_a_range_that_is_probably_wrong_is_said_and_ends_with_one(folder):
     (folder / "a.csv").write_text("text1,text2,score\n" + "".join(f"A.,B{i}.,{i / 20}\n" for i in range(21)))
-    result = run("a.csv", "--score-range", "0", "5")
+    result = run("a.csv")
     assert result.exit_code == 1
     shown = " ".join(result.stdout.split())
     assert "refuse this file: The highest of the 21 scores of a.csv is 1, far below the top of their range" in shown
-    assert report_of("a.csv", "--score-range", 0, 5, exit_code=1)["refusal"].endswith(
-        "score_range = [0, 1] in a recipe."
-    )
+    assert report_of("a.csv", exit_code=1)["refusal"].endswith("score_range = [0, 1] in a recipe.")
 
 
 def test_a_file_of_ignored_or_only_bad_rows_is_refused(folder):
@@ -233,8 +231,8 @@ BAD_CALLS = {
     "empty": (["empty.csv", "--kind", "texts"], 1, "empty.csv holds no rows"),
     "no evaluation file": (["a.tsv", "--against", "no.csv"], 1, "There is no file no.csv"),
     "no model": (["a.tsv", "-m", "./no"], 1, "There is no model folder at './no'"),
-    "range": (["a.tsv", "--score-range", "0", "5"], 1, "labelled_pairs have no scores"),
-    "wrong mapping": (["a.tsv", "--columns", "premise"], 2, "'premise' is not of the form role=column"),
+    "range": (["a.tsv", "--score-range", "0", "1"], 1, "labelled_pairs have no scores"),
+    "wrong mapping": (["a.tsv", "--columns", "premise"], 2, "'premise' is not of the form ROLE=COLUMN"),
     "wrong kind": (["a.tsv", "--kind", "pairs"], 2, "'pairs' is not one of"),
     "half a range": (["a.tsv", "--score-range", "0"], 2, "requires 2 arguments"),
 }
@@ -252,8 +250,8 @@ def test_a_bad_call_is_refused_in_one_line(folder, case):
     assert exit_code == 2 or result.stderr.count("\n") == 1
 
 
-def test_kinds_of_the_command_are_those_of_the_library():
-    assert tuple(KINDS) == data_module.KINDS
+def test_every_kind_of_the_options_has_its_columns():
+    assert tuple(KINDS) == EXAMPLE_KINDS
 
 
 def test_texts_shared_with_evaluation_files_are_counted_whatever_their_form(folder):
@@ -293,7 +291,7 @@ def test_case_punctuation_and_white_space_do_not_make_a_text_another():
 
 
 def test_tokens_are_counted_as_the_model_counts_them_without_its_weights(folder, tiny_bert, encoder, monkeypatch):
-    monkeypatch.setattr(data_module, "TEXTS_PER_BLOCK", 2)
+    monkeypatch.setattr("twinvec.data.check.TEXTS_PER_BLOCK", 2)
     texts = ["the cat", "a cat sits on the mat", "the " * 200, "dog"]
     (folder / "a.csv").write_text("text\n" + "".join(f"{text}\n" for text in texts))
     counts = encoder.count_tokens([text for text in texts])
@@ -339,7 +337,7 @@ def test_repeats_are_found_as_by_comparing_all(grid, kind):
 
 def test_the_library_checks_without_the_command(tmp_path):
     (tmp_path / "a.tsv").write_text(NLI)
-    report = check_examples(survey(tmp_path / "a.tsv", "labelled_pairs"), lengths=np.array([3, 5, 7, 2, 4]), limit=6)
+    report = report_on(survey(tmp_path / "a.tsv", "labelled_pairs"), lengths=np.array([3, 5, 7, 2, 4]), limit=6)
     assert report.is_usable
     assert (report.n_rows, report.labels["-"]) == (6, 1)
     assert (report.tokens.limit, report.tokens.n_cut, report.tokens.mean) == (6, 1, 4.2)
@@ -347,7 +345,7 @@ def test_the_library_checks_without_the_command(tmp_path):
 
 @pytest.mark.data
 def test_real_data_has_the_known_counts(data):
-    snli = check_examples(survey(data / "nli" / "snli-dev.tsv.gz", "labelled_pairs"))
+    snli = report_on(survey(data / "nli" / "snli-dev.tsv.gz", "labelled_pairs"))
     assert (snli.n_rows, snli.n_bad, sorted(snli.labels)) == (9842, 0, ["contradiction", "entailment", "neutral"])
-    sts = check_examples(survey(data / "sts" / "stsb-dev.tsv.gz", "scored_pairs", score_range=(0, 5)))
+    sts = report_on(survey(data / "sts" / "stsb-dev.tsv.gz", "scored_pairs", score_range=(0, 5)))
     assert (sts.n_rows, sts.n_bad, sts.scores.highest) == (1500, 0, 5)

@@ -228,6 +228,6 @@ def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):
         monkeypatch.setitem(SOURCES, "sst2", DataSet("sst2", "", "research", downloads, SOURCES["sst2"].read))
         result = run("data", "get", "sst2", "--data", tmp_path / "new")
         assert result.exit_code == 0, result.output
-        assert "sst2: licence research." in result.stderr
+        assert "sst2: license research." in result.stderr
         assert "sst2: is there already." in run("data", "get", "sst2", "--data", tmp_path / "new").stderr
     assert (tmp_path / "new" / "transfer" / "sst2-test.tsv.gz").is_file()

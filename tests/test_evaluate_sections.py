@@ -6,7 +6,7 @@ import bz2
 
 import pytest
 
-from twinvec.data.sentences import split_running_text as split_sentences
+from twinvec.data.sentences import split_sentences
 from twinvec.errors import InputError
 from twinvec.evaluation.tasks import SectionRule, build_triplets, read_documents
 from twinvec.evaluation.tasks.documents import Document, Section, strip_wikitext

@@ -45,9 +45,9 @@ NLI = [
 
 
 def texts_by_role(examples):
-    """The texts of each role, looked up through the places."""
+    """The texts of each role, looked up through the indices."""
     look_up = np.array(examples.texts, dtype=object)
-    return {role: look_up[places].tolist() for role, places in examples.places.items()}
+    return {role: look_up[indices].tolist() for role, indices in examples.indices.items()}
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -57,11 +57,11 @@ def test_every_format_gives_the_same_examples(tmp_path, format):
     assert examples.texts == ["A cat sits.", "An animal sits.", "Größe 🙂"]
     assert examples.labels == ("contradiction", "entailment", "neutral")
     assert examples.targets.dtype == np.int64 and examples.targets.tolist() == [1, 2, 0]
-    assert {role: places.tolist() for role, places in examples.places.items()} == {
+    assert {role: indices.tolist() for role, indices in examples.indices.items()} == {
         "premise": [0, 0, 2],
         "hypothesis": [1, 2, 0],
     }
-    assert all(places.dtype == np.int64 for places in examples.places.values())
+    assert all(indices.dtype == np.int64 for indices in examples.indices.values())
 
 
 plain = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8)
@@ -72,7 +72,7 @@ plain = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_
 def test_what_was_written_is_read_back_through_the_places(tmp_path_factory, rows, format):
     path = tmp_path_factory.mktemp("rows") / f"a.{format}"
     write_rows(path, [{"id": 7, "text2": right, "score": score, "text1": left} for left, right, score in rows])
-    examples = read_examples(DataSource(path, "scored_pairs"))
+    examples = read_examples(DataSource(path, "scored_pairs", score_range=(0, 1)))
     assert texts_by_role(examples) == {"text1": [row[0] for row in rows], "text2": [row[1] for row in rows]}
     assert len(set(examples.texts)) == len(examples.texts)
     assert np.array_equal(examples.targets, np.array([row[2] for row in rows], dtype=np.float32))
@@ -155,14 +155,14 @@ def test_marks_are_zero_or_one_in_many_spellings(tmp_path):
 def test_ranked_examples_have_no_negatives_unless_there_is_a_column_of_them(tmp_path):
     rows = [{"anchor": "A.", "positive": "B.", "other": "C.", "more": "A."}]
     path = write_rows(tmp_path / "a.csv", rows)
-    assert list(read_examples(DataSource(path, "ranked")).places) == ["anchor", "positive"]
+    assert list(read_examples(DataSource(path, "ranked")).indices) == ["anchor", "positive"]
     several = read_examples(DataSource(path, "ranked", {"negative": ["other", "more"]}))
-    assert several.places["negative"].tolist() == [[2, 0]]
+    assert several.indices["negative"].tolist() == [[2, 0]]
     single = read_examples(DataSource(path, "ranked", {"negative": "other"}))
-    assert single.places["negative"].tolist() == [[2]]
+    assert single.indices["negative"].tolist() == [[2]]
     named = write_rows(tmp_path / "b.csv", [{"anchor": "A.", "positive": "B.", "negative": "C."}])
-    assert read_examples(DataSource(named, "ranked")).places["negative"].tolist() == [[2]]
-    assert list(read_examples(DataSource(named, "ranked", {"anchor": "negative"})).places) == ["anchor", "positive"]
+    assert read_examples(DataSource(named, "ranked")).indices["negative"].tolist() == [[2]]
+    assert list(read_examples(DataSource(named, "ranked", {"anchor": "negative"})).indices) == ["anchor", "positive"]
 
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet"])
@@ -179,7 +179,7 @@ def test_a_column_may_hold_a_list_of_negatives(tmp_path, format):
 def test_plain_lines_are_examples_of_texts(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\none\n")
     examples = read_examples(DataSource(tmp_path / "a.txt", "texts"))
-    assert (examples.texts, examples.places["text"].tolist()) == (["one", "two"], [0, 1, 0])
+    assert (examples.texts, examples.indices["text"].tolist()) == (["one", "two"], [0, 1, 0])
     with pytest.raises(InputError, match="no column for the roles anchor, positive, negative of triplets"):
         read_examples(DataSource(tmp_path / "a.txt", "triplets"))
 
@@ -247,14 +247,14 @@ BAD_ROWS = {
         "line 3: the score is 'NaN', not a number",
     ),
     "score out of range": (
-        {"text1": "A", "text2": "B", "score": 4.5},
+        {"text1": "A", "text2": "B", "score": 7.5},
         DataSource("-", "scored_pairs"),
-        r"line 3: the score 4.5 is not within 0 to 1. Say the range of the scores: --score-range 0 5 \(dev files: ",
+        r"line 3: the score 7.5 is not within 0 to 5. Say the range of the scores: --score-range 0 10 \(dev files: ",
     ),
     "endless score": (
         {"text1": "A", "text2": "B", "score": "inf"},
         DataSource("-", "scored_pairs"),
-        "line 3: the score inf is not within 0 to 1. .* --score-range LOW HIGH",
+        "line 3: the score inf is not within 0 to 5. .* --score-range LOW HIGH",
     ),
     "two as mark": (
         {"text1": "A", "text2": "B", "label": 2},
@@ -338,7 +338,7 @@ BAD_SOURCES = {
     "label ignored": (dict(labels=("a",), ignore_labels=("a",)), "The labels name 'a', which is also ignored"),
     "labels of scores": (dict(kind="scored_pairs", labels=("a",)), "scored_pairs have no named labels"),
     "ignored of scores": (dict(kind="scored_pairs", ignore_labels=("a",)), "scored_pairs have no labels"),
-    "range of labels": (dict(score_range=(0, 5)), "labelled_pairs have no scores, but score_range"),
+    "range of labels": (dict(score_range=(0, 1)), "labelled_pairs have no scores, but score_range"),
     "range upside down": (dict(kind="scored_pairs", score_range=(5, 0)), "a higher one, got 5 to 0"),
     "empty range": (dict(kind="scored_pairs", score_range=(1, 1)), "a higher one, got 1 to 1"),
     "endless range": (dict(kind="scored_pairs", score_range=(0, float("inf"))), "a higher one, got 0 to inf"),
@@ -387,12 +387,12 @@ def test_the_digest_is_that_of_another_process_and_changes_with_everything_train
     )
     command = [sys.executable, "-c", program, str(path)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == base.digest()
-    fields = {name: getattr(base, name) for name in ("name", "kind", "texts", "places", "targets", "labels")}
+    fields = {name: getattr(base, name) for name in ("name", "kind", "texts", "indices", "targets", "labels")}
     changes = [
         {"kind": "marked_pairs"},
         {"texts": ["A cat sits", ".An animal sits.", "Größe 🙂"]},
-        {"places": {**base.places, "premise": np.array([0, 0, 1])}},
-        {"places": {"premise": base.places["hypothesis"], "hypothesis": base.places["premise"]}},
+        {"indices": {**base.indices, "premise": np.array([0, 0, 1])}},
+        {"indices": {"premise": base.indices["hypothesis"], "hypothesis": base.indices["premise"]}},
         {"targets": np.array([0, 2, 1])},
         {"targets": None},
         {"labels": ("a", "b", "c")},

@@ -235,7 +235,7 @@ def test_an_unknown_name_has_a_nearest(tmp_path):
 
 def test_the_table_of_sources_is_sound():
     for name, data_set in SOURCES.items():
-        assert name == data_set.name and data_set.what and data_set.licence
+        assert name == data_set.name and data_set.what and data_set.license
         for each in data_set.downloads:
             assert each.address.startswith("https://")
             assert not re.search("/(master|main)/", each.address), "name a commit"

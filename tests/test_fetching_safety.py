@@ -230,7 +230,7 @@ def test_a_full_disk_while_writing_keeps_the_download_and_installs_nothing(tmp_p
     written = []
 
     def full(table, raw):
-        written.append(table.place)
+        written.append(table.path)
         if len(written) == 3:
             raise OSError(errno.ENOSPC, "No space left on device")
         raw.write(b"x")

@@ -1,5 +1,7 @@
 """Hard negatives: never a positive, never nearer than the margin allows, and training reads them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -51,8 +53,13 @@ def test_no_negative_is_a_positive_of_the_same_anchor_in_any_spelling():
     assert all(triplet.negative != triplet.positive for triplet in triplets)
 
 
+def fake_model(monkeypatch):
+    """Whatever model is asked for, texts are embedded by the fake one."""
+    monkeypatch.setattr("twinvec.search.negatives.as_embedder", lambda _: SimpleNamespace(embed=embed))
+
+
 def test_training_reads_what_the_command_writes(tmp_path, monkeypatch):
-    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    fake_model(monkeypatch)
     source, pool, target = tmp_path / "pairs.tsv", tmp_path / "pool.txt", tmp_path / "triplets.tsv"
     source.write_text("question\tpositive\n" + "".join(f"{a}\t{b}\n" for a, b in PAIRS))
     pool.write_text("where are you from\nhow is your mother\n")
@@ -65,7 +72,7 @@ def test_training_reads_what_the_command_writes(tmp_path, monkeypatch):
 
 
 def test_triplets_are_written_without_formulas_if_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    fake_model(monkeypatch)
     source, target = tmp_path / "pairs.tsv", tmp_path / "triplets.csv"
     source.write_text("anchor\tpositive\n" + "".join(f"={a}\t{b}\n" for a, b in PAIRS))
     arguments = ["data", "negatives", source, "--margin", 0, "--csv-safe", "-o", target]
@@ -74,7 +81,7 @@ def test_triplets_are_written_without_formulas_if_asked(tmp_path, monkeypatch):
 
 
 def test_where_no_negative_is_far_enough_nothing_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(twinvec, "load", lambda name, **settings: HashEncoder())
+    fake_model(monkeypatch)
     source = tmp_path / "pairs.csv"
     source.write_text("anchor,positive\na,b\n")
     result = CliRunner().invoke(main, ["data", "negatives", str(source), "-o", str(tmp_path / "out.csv")])

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from twinvec.data.roles import KINDS
 from twinvec.errors import InputError, UnknownNameError
 
 torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 
 from twinvec.training.objectives import (  # noqa: E402
-    EXAMPLE_KINDS,
     OBJECTIVES,
     CosentObjective,
     CosineObjective,
@@ -30,6 +30,7 @@ from twinvec.training.objectives import (  # noqa: E402
     compare,
     copies,
 )
+from twinvec.training.objectives.common import batch_target  # noqa: E402
 
 TEACHER_WIDTH = 5
 N_LABELS = 3
@@ -191,7 +192,7 @@ class Batch:
 
     def as_lists(self, name):
         lists = {role: tensor.tolist() for role, tensor in self.vectors.items()}
-        target = EXAMPLE_KINDS[OBJECTIVES[name].examples].target
+        target = batch_target(KINDS[OBJECTIVES[name].examples])
         if target:
             lists[target] = self.target.tolist()
         return lists | {"ids": {role: tensor.tolist() for role, tensor in self.ids.items()}}
@@ -201,9 +202,9 @@ def make_batch(name, seed, *, n=3, width=4, n_negatives=1):
     """A random batch in float64. Equal ids have equal vectors, as they would in training."""
     generator = torch.Generator().manual_seed(seed)
     table = torch.randn(2 * n + 1, width, generator=generator, dtype=torch.float64)  # few texts, so that some repeat
-    kind = EXAMPLE_KINDS[OBJECTIVES[name].examples]
+    kind = KINDS[OBJECTIVES[name].examples]
     batch = Batch({})
-    for role in kind.roles:
+    for role in kind.text_roles:
         has_many = name == "ranking" and role == "negative"
         if has_many and not n_negatives:
             continue
@@ -217,7 +218,7 @@ def make_batch(name, seed, *, n=3, width=4, n_negatives=1):
         "label": torch.randint(N_LABELS if name == "softmax" else 2, (n,), generator=generator),
         "score": torch.randint(6, (n,), generator=generator).double() / 5,
         "target_vectors": torch.randn(n, TEACHER_WIDTH, generator=generator, dtype=torch.float64),
-    }.get(kind.target)
+    }.get(batch_target(kind))
     return batch
 
 
@@ -432,11 +433,11 @@ def test_a_negative_that_is_a_positive_of_the_same_anchor_elsewhere_is_left_out(
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_arguments_are_named_after_the_roles_and_the_target_of_the_examples(name):
-    kind = EXAMPLE_KINDS[OBJECTIVES[name].examples]
+    kind = KINDS[OBJECTIVES[name].examples]
     arguments = [
         each for each in signature(OBJECTIVES[name].objective.forward).parameters if each not in ("self", "is_copy")
     ]
-    assert arguments == [*kind.roles, *([kind.target] if kind.target else [])]
+    assert arguments == [*kind.text_roles, *filter(None, [batch_target(kind)])]
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=words)
@@ -489,7 +490,7 @@ def test_the_table_says_what_the_constructors_say(kind):
     constructor = vars(kind.objective).get("__init__", lambda self: None)
     parameters = {name: each.default for name, each in signature(constructor).parameters.items() if name != "self"}
     assert parameters == dict.fromkeys(kind.sizes, Parameter.empty) | dict(kind.options)
-    assert kind.examples in EXAMPLE_KINDS
+    assert kind.examples in KINDS
 
 
 def test_the_same_seed_gives_the_same_start():

@@ -12,7 +12,8 @@ import pytest
 
 import twinvec
 from tiny import FAMILIES, WIDTH, write_tiny_model
-from twinvec.model.folder import POOLING_KEYS, POOLING_MODES
+from twinvec.choices import POOLINGS
+from twinvec.model.folder import POOLING_KEYS
 
 pytest.importorskip("torch", reason="parity needs the extra 'train'")
 sentence_transformers = pytest.importorskip("sentence_transformers", reason="parity needs sentence-transformers")
@@ -86,7 +87,7 @@ def test_tiny_models_of_every_architecture_equal_the_rivals(tiny_folders, family
 OLD = {mode: key for key, mode in POOLING_KEYS.items()}
 
 
-@pytest.mark.parametrize("mode", POOLING_MODES)
+@pytest.mark.parametrize("mode", POOLINGS)
 @pytest.mark.parametrize("generation", ["old", "new"])
 def test_every_pooling_key_of_both_generations_is_read_alike(tmp_path, mode, generation):
     config = {OLD[mode]: True} if generation == "old" else {"embedding_dimension": WIDTH, "pooling_mode": mode}

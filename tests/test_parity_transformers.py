@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tiny import FAMILIES, POSITIONS, VOCABULARY
+from twinvec.choices import POOLINGS
 from twinvec.engine.batching import pad
 from twinvec.engine.model import read_model
 from twinvec.engine.runtimes import OnnxRuntime, OpenvinoRuntime
-from twinvec.model.folder import POOLING_MODES, Pooling, read_model_folder
+from twinvec.model.folder import Pooling, read_model_folder
 
 torch = pytest.importorskip("torch", reason="parity needs the extra 'train'")
 transformers = pytest.importorskip("transformers", reason="parity needs the extra 'train'")
@@ -73,7 +74,7 @@ def test_every_layer_equals_transformers(tiny_folders, family, runtime):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("modes", [*((mode,) for mode in POOLING_MODES), ("mean", "cls"), POOLING_MODES])
+@pytest.mark.parametrize("modes", [*((mode,) for mode in POOLINGS), ("mean", "cls"), POOLINGS])
 def test_every_pooling_equals_the_obvious_one(tiny_folders, family, modes):
     from dataclasses import replace
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,15 @@ def test_importing_and_encoding_load_neither_torch_nor_transformers(tiny_bert):
     )
     result = subprocess.run([sys.executable, "-c", code, str(tiny_bert)], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_the_extra_all_brings_every_other_extra():
+    extras = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    names = re.findall(r"^(\w+) = \[", extras, re.MULTILINE)
+    brought = re.search(r'^all = \["twinvec\[([\w,]+)\]"\]$', extras, re.MULTILINE)
+    assert brought and [*brought[1].split(","), "all"] == names
+    readme = (ROOT / "README.md").read_text().partition("extras: ")[2]
+    assert all(f"`{name}`" in readme for name in names)
 
 
 def imports_of(file: Path) -> set[str]:

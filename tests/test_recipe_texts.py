@@ -23,7 +23,8 @@ from texts.general import SPEECH_LINE
 from texts.questions import FAQ_ITEM
 from texts.source import Package, Source
 from texts.sources import SOURCES
-from texts.splitting import passages, sentences
+from texts.splitting import passages
+from twinvec.data.sentences import split_sentences
 from twinvec.errors import InputError
 
 
@@ -127,8 +128,8 @@ def test_a_gloss_may_have_two_words():
 
 def test_sentences_lose_nothing_but_white_space():
     text = 'He met Dr. Ash. "Was it you?" (So he asked.) It cost 3.50 dollars, e.g. too much! And then'
-    assert " ".join(sentences(text)) == text
-    assert len(sentences(text)) == 5
+    assert " ".join(split_sentences(text)) == text
+    assert len(split_sentences(text)) == 5
 
 
 def test_a_paragraph_too_long_for_a_text_comes_in_runs():

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from twinvec.data.sentences import (
     are_near_duplicates,
+    docstring_sentences,
     gather_sentences,
     is_sentence,
     python_files,
     shared_words,
-    split_sentences,
     words,
 )
 from twinvec.engine.calibration import sample_texts
@@ -20,7 +20,7 @@ from twinvec.engine.calibration import sample_texts
 
 def test_sentences_are_split_and_their_white_space_is_folded():
     docstring = "Open the file.  It must\n    exist, e.g. on a disk! Is it there?\n\nThen read it slowly."
-    assert split_sentences(docstring) == [
+    assert docstring_sentences(docstring) == [
         "Open the file.",
         "It must exist, e.g. on a disk!",
         "Is it there?",
@@ -43,18 +43,18 @@ def test_sentences_are_split_and_their_white_space_is_folded():
     ],
 )
 def test_examples_tables_headings_code_and_fragments_are_left_out(block):
-    assert split_sentences(f"This one is kept.\n\n{block}") == ["This one is kept."]
+    assert docstring_sentences(f"This one is kept.\n\n{block}") == ["This one is kept."]
 
 
 def test_items_of_a_list_are_separate_texts():
     items = ["The first is speed.", "The second is truth."]
-    assert split_sentences(f"Two things matter here:\n- {items[0]}\n- {items[1]}") == items
-    assert split_sentences(f"This is so.\n\n1. {items[0]}\n2) {items[1]}") == ["This is so.", *items]
+    assert docstring_sentences(f"Two things matter here:\n- {items[0]}\n- {items[1]}") == items
+    assert docstring_sentences(f"This is so.\n\n1. {items[0]}\n2) {items[1]}") == ["This is so.", *items]
 
 
 @given(st.text())
 def test_any_docstring_can_be_split(docstring):
-    for sentence in split_sentences(docstring):
+    for sentence in docstring_sentences(docstring):
         assert 3 <= len(sentence.split()) <= 60
         assert sentence == " ".join(sentence.split())
 

@@ -16,6 +16,7 @@ from tiny import WIDTH, WORDS, write_json, write_tiny_model
 from twinvec.analysis.readouts import Candidate, Readout, list_candidates, pool, read_vectors, why_not_saved, wk_choices
 from twinvec.analysis.saving import fit_whitening, save_readout, shrunk_covariance
 from twinvec.analysis.sweep import sweep_readouts
+from twinvec.choices import POOLINGS
 from twinvec.cli import main
 from twinvec.data.examples import Examples
 from twinvec.engine.runtimes import OnnxRuntime
@@ -24,7 +25,7 @@ from twinvec.engine.weights import is_packed
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.evaluation.resampling import Resampling
 from twinvec.metrics import spearman
-from twinvec.model.folder import POOLING_MODES, Pooling
+from twinvec.model.folder import Pooling
 from twinvec.wk import WKSettings, sentence_vectors
 
 FEW = Resampling(n_resamples=100)
@@ -47,7 +48,7 @@ PAIRS = some_pairs()
 
 def score_of(encoder, pairs=PAIRS):
     vectors = encoder.encode(pairs.texts)
-    left, right = (vectors[pairs.places[role]] for role in ("text1", "text2"))
+    left, right = (vectors[pairs.indices[role]] for role in ("text1", "text2"))
     return 100 * spearman(twinvec.similarity_pairwise(left, right), pairs.targets)
 
 
@@ -56,7 +57,7 @@ def found(encoder):
     return sweep_readouts(encoder, PAIRS, model="tiny", resampling=FEW)
 
 
-@pytest.mark.parametrize("mode", POOLING_MODES)
+@pytest.mark.parametrize("mode", POOLINGS)
 def test_numpy_poolings_are_the_engines(tmp_path_factory, tiny_bert, mode):
     encoder = twinvec.load(tiny_bert, readout=mode)
     with read_vectors(encoder, PAIRS.texts, [Readout((mode,), (3,))]) as vectors:
@@ -288,7 +289,7 @@ def pair_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("pairs") / "mine.tsv"
     rows = [
         f"{PAIRS.texts[a]}\t{PAIRS.texts[b]}\t{5 * score:.5f}"
-        for a, b, score in zip(PAIRS.places["text1"], PAIRS.places["text2"], PAIRS.targets, strict=True)
+        for a, b, score in zip(PAIRS.indices["text1"], PAIRS.indices["text2"], PAIRS.targets, strict=True)
     ]
     path.write_text("\n".join(["text1\ttext2\tscore", *rows]) + "\n")
     return path

@@ -86,11 +86,11 @@ def test_seeds_are_shown_with_mean_and_deviation(files, tiny_bert, tmp_path):
 def test_distilling_takes_texts_and_teachers(tiny_folders, tmp_path):
     (tmp_path / "texts.csv").write_text("id,sentence\n" + "\n".join(f"{i},{word}" for i, word in enumerate(WORDS)))
     call(
-        *("distil", tmp_path / "texts.csv", "--columns", "text=sentence", "-m", tiny_folders["bert"]),
+        *("distill", tmp_path / "texts.csv", "--columns", "text=sentence", "-m", tiny_folders["bert"]),
         *("--teacher", tiny_folders["mpnet"], "-o", tmp_path / "student", "--max-steps", 2),
     )
     assert twinvec.load(tmp_path / "student").width == 32
-    result = call("distil", tmp_path / "texts.csv", "-o", tmp_path / "other", exit_code=2)
+    result = call("distill", tmp_path / "texts.csv", "-o", tmp_path / "other", exit_code=2)
     assert "at least one --teacher" in result.stderr
 
 
@@ -150,16 +150,22 @@ def test_options_that_would_be_forgotten_are_refused(files, tiny_bert, tmp_path)
     arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o", tmp_path / "m", "--patience", 2)
     assert "need a --dev FILE" in call(*arguments, exit_code=2).stderr
     (tmp_path / "recipe.toml").write_text("")
-    arguments = ("distil", tmp_path / "recipe.toml", "-o", tmp_path / "m", "--epochs", 2)
+    arguments = ("distill", tmp_path / "recipe.toml", "-o", tmp_path / "m", "--epochs", 2)
     assert "--epochs belongs in the recipe" in call(*arguments, exit_code=2).stderr
 
 
 @pytest.mark.usefixtures("with_torch")
-@pytest.mark.parametrize("command", ["train", "distil"])
+@pytest.mark.parametrize("command", ["train", "distill"])
 def test_that_a_pickle_may_be_read_is_not_for_a_recipe_to_say(tmp_path, monkeypatch, command):
+    from twinvec.training import Finished
+
     started = []
-    for module in ("train", "distil"):
-        monkeypatch.setattr(f"twinvec.cli.{module}.run_training", lambda recipe, _: started.append(recipe))
+
+    def run_recipe(recipe, folder, _):
+        started.append(recipe)
+        yield Finished(folder, 0, (), 0.0)
+
+    monkeypatch.setattr("twinvec.training.run.run_recipe", run_recipe)
     lines = "[[data]]\nfile = 'a.tsv'\nobjective = 'cosine'\n"
     recipe = tmp_path / "recipe.toml"
     arguments = (command, recipe, "-o", tmp_path / "m")

@@ -9,7 +9,8 @@ import pytest
 
 import twinvec
 from tiny import WORDS, write_tiny_model
-from twinvec.model.folder import POOLING_MODES, Pooling, read_model_folder
+from twinvec.choices import POOLINGS
+from twinvec.model.folder import Pooling, read_model_folder
 
 torch = pytest.importorskip("torch", reason="training needs the extra 'train'")
 pytest.importorskip("transformers", reason="training needs the extra 'train'")
@@ -71,7 +72,7 @@ def test_bfloat16_attention_is_that_of_float32_rounded_once():
     assert torch.equal(found, expected.bfloat16())
 
 
-@pytest.mark.parametrize("mode", POOLING_MODES)
+@pytest.mark.parametrize("mode", POOLINGS)
 def test_every_pooling_is_the_engines(mode, tmp_path, tiny_bert):
     folder = replace(read_model_folder(tiny_bert), modules=(Pooling((mode,)),))
     network = Network(folder)

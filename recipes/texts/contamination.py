@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from texts.cleaning import key_of
-from texts.splitting import sentences
+from twinvec.data.sentences import split_sentences
 from twinvec.errors import InputError
 
 __all__ = ["TRAINING_FILES", "clash", "evaluation_texts", "remove", "verify"]
@@ -53,7 +53,7 @@ def _keys(text: str) -> Iterator[str]:
     """The keys of a text as a whole, and of its sentences that are not too short to be its own."""
     if whole := key_of(text):
         yield whole
-    yield from (key for part in sentences(text) if len(key := key_of(part)) >= MIN_KEY)
+    yield from (key for part in split_sentences(text) if len(key := key_of(part)) >= MIN_KEY)
 
 
 def remove(texts: Iterable[str], owners: dict[str, str]) -> tuple[list[str], Counter[str]]:

@@ -1,4 +1,4 @@
-"""Documents into paragraphs, and paragraphs into sentences."""
+"""Documents into paragraphs, and paragraphs into runs of sentences."""
 
 from __future__ import annotations
 
@@ -6,35 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from texts.cleaning import MAX_WORDS, fold
+from twinvec.data.sentences import split_sentences
 
-__all__ = ["blocks", "paragraphs", "passages", "runs", "sentences"]
+__all__ = ["blocks", "paragraphs", "passages", "runs"]
 
 RUN_WORDS = 150
 FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
 # A line that is set in, or opens with a mark of a list, directive, heading, table, quotation or prompt, or is a rule.
 NO_PROSE = re.compile(r"\s|\.\. |[-*+•] |\d+[.)] |[#|>:@$%<{}\[\]]|[-=~^\"'`.*+#]{3,}\s*$|\S+\s*::|\w+ ?: ?\w+$")
 BLANK_LINE = re.compile(r"\n\s*\n")
-SENTENCE_END = re.compile(r"(?<=[.!?])[\"'\u201d\u2019)]*\s+(?=[\"'\u201c\u2018(]?[A-Z0-9])")
-ABBREVIATION = re.compile(
-    r"(?:^|[\s(\"“])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Sr|Jr|Prof|Gen|Col|Capt|Lt|Rev|Hon|vs|etc|cf|e\.g|i\.e|Fig|No|Vol|al|approx"
-    r"|U\.S|Inc|Ltd|Co|Corp|ca|resp|Eq|Ref|Sec)\.$"
-)
-
-
-def sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph. A full stop after a known abbreviation or an initial ends none.
-
-    >>> sentences('Mr. Ash left. "Why?" he was asked. It rained.')
-    ['Mr. Ash left.', '"Why?" he was asked.', 'It rained.']
-    """
-    found: list[str] = []
-    start = 0
-    for gap in SENTENCE_END.finditer(paragraph):
-        end = gap.start() + len(gap[0].rstrip())
-        if not ABBREVIATION.search(paragraph[start:end]):
-            found.append(paragraph[start:end].strip())
-            start = gap.end()
-    return [*found, last] if (last := paragraph[start:].strip()) else found
 
 
 def paragraphs(document: str) -> Iterator[str]:
@@ -72,7 +52,7 @@ def passages(document: str) -> Iterator[str]:
     ['It rains. We go.', 'It rains.', 'We go.', 'Why?']
     """
     for paragraph in paragraphs(document):
-        parts = sentences(paragraph)
+        parts = split_sentences(paragraph)
         yield from runs(parts) if len(paragraph.split()) > MAX_WORDS else [paragraph]
         if len(parts) > 1:
             yield from parts

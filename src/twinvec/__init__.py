@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from twinvec.loading import load
     from twinvec.search.demo import run_demo
     from twinvec.search.texts import find_duplicates, find_pairs, search_texts
+    from twinvec.training.job import TrainResult, train
     from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise, unit_rows
     from twinvec.wk import WKSettings
 
@@ -42,6 +43,7 @@ __all__ = [
     "PairExplanation",
     "SuiteSettings",
     "SystemChoice",
+    "TrainResult",
     "TwinvecError",
     "WKSettings",
     "analyze_layers",
@@ -62,6 +64,7 @@ __all__ = [
     "similarity",
     "similarity_pairwise",
     "sweep",
+    "train",
     "unit_rows",
 ]
 
@@ -77,6 +80,7 @@ _PLACES = {
     "PairExplanation": "explanation",
     "SuiteSettings": "evaluation.evaluate",
     "SystemChoice": "evaluation.systems",
+    "TrainResult": "training.job",
     "TwinvecError": "errors",
     "WKSettings": "wk",
     "cluster_texts": "cluster.texts",
@@ -97,6 +101,7 @@ _PLACES = {
     "similarity": "vectors",
     "similarity_pairwise": "vectors",
     "sweep": "analysis.sweep",
+    "train": "training.job",
     "unit_rows": "vectors",
 }
 

@@ -15,29 +15,45 @@ __all__ = [
     "CLASSIFIERS",
     "COMMAND_LINES",
     "CORRELATIONS",
+    "DEFAULT_FEATURES",
     "DEFAULT_MODEL",
     "DEFAULT_SCORE_RANGE",
     "DEVICES",
+    "DISTANCES",
+    "EXAMPLE_KINDS",
+    "FEATURES",
+    "FORMATS",
     "KEEPS",
     "LINKAGES",
     "LONG_POLICIES",
     "MOST_ALL_PAIRS",
+    "NLI_LABELS",
     "OUTPUT_TYPES",
     "PAIR_METHODS",
+    "POOLINGS",
     "PRECISIONS",
     "PROJECTIONS",
+    "READOUTS",
     "RUNTIMES",
+    "SCORE_OBJECTIVES",
     "SEARCH_MODES",
     "SHARD_FORMATS",
     "SHIPPED",
     "SIMILARITY_NAMES",
     "SWEEP_PARTS",
     "TASK_GROUPS",
+    "TRAIN_DEVICES",
+    "TRAIN_PRECISIONS",
+    "VECTOR_LOSSES",
     "Aggregation",
     "ClassifierName",
     "CommandLines",
     "Correlation",
     "Device",
+    "Distance",
+    "ExampleKind",
+    "Feature",
+    "Format",
     "Keep",
     "Linkage",
     "LongPolicy",
@@ -52,6 +68,9 @@ __all__ = [
     "Similarity",
     "StoredPrecision",
     "SweepPart",
+    "TrainDevice",
+    "TrainPrecision",
+    "VectorLoss",
     "WKMode",
     "parse_size",
     "show_size",
@@ -81,6 +100,13 @@ Aggregation = Literal["all", "mean", "weighted mean"]  # all items of a task tog
 ClassifierName = Literal["logreg", "mlp"]
 CommandLines = Literal["json", "plain"]  # what a program that embeds reads on each line
 SweepPart = Literal["poolings", "layers", "wk", "whitening"]  # what a sweep tries
+Format = Literal["lines", "csv", "tsv", "jsonl", "parquet"]  # of tables
+ExampleKind = Literal["labelled_pairs", "scored_pairs", "marked_pairs", "triplets", "ranked", "texts"]
+TrainPrecision = Literal["float32", "bfloat16"]
+TrainDevice = Literal["auto", "cpu", "cuda"]
+Distance = Literal["cosine", "euclidean", "manhattan"]
+Feature = Literal["u", "v", "|u-v|", "u*v"]  # of two vectors, for a classifier
+VectorLoss = Literal["cosine", "mse"]  # how far a vector is from a teacher's
 
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
@@ -113,6 +139,19 @@ TASK_GROUPS: dict[str, tuple[str, ...]] = {
     "triplets": ("sections",),
     "korean": ("korsts", "klue-sts"),
 }
+FORMATS: tuple[str, ...] = get_args(Format)
+POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+READOUTS = (*POOLINGS, "wk")
+# Training and its data. `twinvec.data.roles` says which columns a kind of examples has.
+EXAMPLE_KINDS: tuple[ExampleKind, ...] = get_args(ExampleKind)
+TRAIN_PRECISIONS: tuple[str, ...] = get_args(TrainPrecision)
+TRAIN_DEVICES: tuple[str, ...] = get_args(TrainDevice)
+DISTANCES: tuple[Distance, ...] = get_args(Distance)
+FEATURES: tuple[Feature, ...] = get_args(Feature)
+DEFAULT_FEATURES = FEATURES[:3]
+SCORE_OBJECTIVES = ("cosine", "cosent")  # those that read scored pairs
+VECTOR_LOSSES: tuple[VectorLoss, ...] = get_args(VectorLoss)
+NLI_LABELS = ("contradiction", "entailment", "neutral")
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 LEAST_THREE_DIGITS = 999.5  # from here on, three digits round to a thousand

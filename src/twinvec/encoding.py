@@ -90,7 +90,7 @@ class RowMaker:
         return [row] if row.ids else []
 
     def _row(self, owner: int, ids: list[int], place: int = WHOLE) -> Row:
-        return Row(owner, self.words.tokenizer.dress(ids), len(ids), place)
+        return Row(owner, self.words.tokenizer.add_special_tokens(ids), len(ids), place)
 
     def refuse_or_note(self, owner: int, n_tokens: int) -> None:
         """Deal with a text beyond the limit, as the policy says."""

@@ -204,7 +204,7 @@ def _cosines(vectors: ReadVectors, candidate: Candidate, pairs: Examples) -> Arr
             found = fit_whitening(found)(found)
         except InputError:
             return None
-    cosines = similarity_pairwise(found[pairs.places["text1"]], found[pairs.places["text2"]])
+    cosines = similarity_pairwise(found[pairs.indices["text1"]], found[pairs.indices["text2"]])
     return cosines if np.ptp(cosines) > LEAST_SPREAD else None
 
 

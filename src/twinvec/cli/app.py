@@ -27,7 +27,7 @@ COMMANDS = {
     "bench": "Measure the speed of a model on this machine.",
     "data": "Check training data, download data sets, mine hard negatives.",
     "train": "Train a model on pairs, triplets or scores.",
-    "distil": "Train a small model to imitate larger ones.",
+    "distill": "Train a small model to imitate larger ones.",
     "evaluate": "Evaluate a model, a server, a program or a file of vectors.",
     "compare": "Test whether one of two models is better or only luckier.",
 }

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.choices import EXAMPLE_KINDS, FORMATS
 from twinvec.cli.data_report import print_report
 from twinvec.cli.options import (
-    FORMATS,
     MODEL_OPTIONS,
     MODEL_VARIABLE,
+    Columns,
     Decorator,
     ModelChoice,
+    columns_option,
     csv_safe_option,
     gathered,
+    label_list,
     model_options,
 )
 from twinvec.cli.screen import CleanErrors, open_console, plain_table, print_json, say
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from twinvec.data.check_report import Survey
-    from twinvec.data.sources import DataSet
-    from twinvec.types import Ids
+from twinvec.cli.train_options import score_range_option
 
 __all__ = [
     "data",
     "get",
     "negatives",
 ]
-
-KINDS = ("labelled_pairs", "scored_pairs", "marked_pairs", "triplets", "ranked", "texts")
-TEXTS_PER_BLOCK = 10_000  # tokenized at once; bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,59 +37,26 @@ class ExampleChoice:
 
     file: str
     kind: str | None
-    columns: dict[str, str | tuple[str, ...]]
+    columns: Columns
     format: str | None
     labels: tuple[str, ...] | None
     ignore_labels: tuple[str, ...]
     score_range: tuple[float, float]
-
-    def survey(self) -> Survey:
-        """Read the file to its end; a kind that was not given is guessed from the names of the columns."""
-        from twinvec.data.check_report import survey_examples
-        from twinvec.data.read import open_table
-        from twinvec.data.roles import DataSource, guess_kind
-
-        table = open_table(self.file, format=self.format)
-        kind = self.kind or guess_kind([*table.columns, *self.columns], source=table.name).name
-        source = DataSource(
-            self.file, kind, self.columns, self.format, self.labels, self.ignore_labels, self.score_range
-        )
-        return survey_examples(source, table)
-
-
-def _roles(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str | tuple[str, ...]]:
-    columns: dict[str, tuple[str, ...]] = {}
-    for each in given:
-        role, equals, column = each.partition("=")
-        if not (role and equals and column):
-            raise click.BadParameter(f"{each!r} is not of the form role=column, as in premise=sentence1.")
-        columns[role] = (*columns.get(role, ()), column)
-    return {role: names[0] if len(names) == 1 else names for role, names in columns.items()}
-
-
-def _names(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...] | None:
-    return None if given is None else tuple(name.strip() for name in given.split(","))
 
 
 EXAMPLE_OPTIONS: dict[str, Decorator] = {
     "file": click.argument("file"),
     "kind": click.option(
         "--kind",
-        type=click.Choice(KINDS),
+        type=click.Choice(EXAMPLE_KINDS),
         help="What the rows are. Default: guessed from the names of the columns.",
     ),
-    "columns": click.option(
-        "--columns",
-        metavar="ROLE=COLUMN",
-        multiple=True,
-        callback=_roles,
-        help="Read a role from this column; may be given several times. Default: the column of the role's name.",
-    ),
+    "columns": columns_option,
     "format": click.option(
         "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
     ),
     "labels": click.option(
-        "--labels", metavar="A,B,...", callback=_names, help="The labels there may be. Default: those found."
+        "--labels", metavar="A,B,...", callback=label_list, help="The labels there may be. Default: those found."
     ),
     "ignore_labels": click.option(
         "--ignore-label",
@@ -107,25 +65,17 @@ EXAMPLE_OPTIONS: dict[str, Decorator] = {
         multiple=True,
         help="Leave rows with this label out; may be given several times.",
     ),
-    "score_range": click.option(
-        "--score-range",
-        type=float,
-        nargs=2,
-        metavar="LOW HIGH",
-        default=(0.0, 1.0),
-        show_default=True,
-        help="The lowest and the highest possible score.",
-    ),
+    "score_range": score_range_option,
 }
 example_options = gathered(EXAMPLE_OPTIONS, "choice", build=ExampleChoice)
 
 
 @click.group(cls=CleanErrors)
 def data() -> None:
-    """Look at files of examples before a model is trained on them."""
+    """Check, download and extend training data."""
 
 
-@data.command(short_help="Say what is in a file of examples, and what is wrong with it.")
+@data.command(short_help="Describe a file of examples and report its problems.")
 @example_options
 @click.option(
     "--against",
@@ -153,21 +103,18 @@ def check(
     offline: bool,
     as_json: bool,
 ) -> None:
-    """Say what is in a FILE of examples, and what is wrong with it.
+    """Describe a FILE of examples and report its problems.
 
     FILE is csv, tsv, jsonl or parquet (lines for texts), by its ending; all but parquet may be gzipped. The kinds
     of examples and the columns they are read from: labelled_pairs (premise, hypothesis, label), scored_pairs
     (text1, text2, score), marked_pairs (text1, text2, and a label that is 0 or 1), triplets (anchor, positive,
     negative), ranked (anchor, positive, and any number of negatives), texts (text).
 
-    The exit code is 1 if training would refuse any of the rows.
+    The exit code is 1 if training would refuse the file.
     """
-    from twinvec.data.check import check_examples, read_other_texts
+    from twinvec.data.check import check_examples
 
-    others = [read_other_texts(file, also=_column_names(choice)) for file in against]
-    survey = choice.survey()
-    lengths, limit = (None, 0) if model is None else _count_tokens(survey.examples.texts, model, offline=offline)
-    report = check_examples(survey, against=others, lengths=lengths, limit=limit)
+    report = check_examples(**asdict(choice), against=against, model=model, offline=offline)
     if as_json:
         print_json(report.as_dict(), indent=2)
     else:
@@ -175,34 +122,7 @@ def check(
     context.exit(0 if report.is_usable else 1)
 
 
-def _column_names(choice: ExampleChoice) -> list[str]:
-    return [name for names in choice.columns.values() for name in ([names] if isinstance(names, str) else names)]
-
-
-def _count_tokens(texts: Sequence[str], model: str, *, offline: bool) -> tuple[Ids, int]:
-    """Tokens of each text as the model counts them, ``(n_texts,)``, and the most it reads."""
-    import numpy as np
-
-    from twinvec.engine.inspect import inspect_model
-    from twinvec.model.folder import read_model_folder
-    from twinvec.model.hub import find_model
-    from twinvec.model.tokenizer import load_tokenizer
-    from twinvec.progress import Progress
-
-    folder = read_model_folder(find_model(model, offline=offline))
-    tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
-    lengths = np.empty(len(texts), dtype=np.int64)
-    with Progress(len(texts), "counting tokens") as bar:
-        for start in range(0, len(texts), TEXTS_PER_BLOCK):
-            block = texts[start : start + TEXTS_PER_BLOCK]
-            lengths[start : start + len(block)] = [len(ids) for ids in tokenizer.ids(block)]
-            bar.advance(len(block))
-    if folder.is_static:
-        return lengths, tokenizer.limit or sys.maxsize
-    return lengths + tokenizer.n_special, inspect_model(folder.path).max_tokens or 512
-
-
-@data.command(short_help="Fetch public data sets for evaluation and training.")
+@data.command(short_help="Download public data sets for evaluation and training.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--data",
@@ -212,12 +132,12 @@ def _count_tokens(texts: Sequence[str], model: str, *, offline: bool) -> tuple[I
     help="Folder to put them in.",
 )
 @click.option("--list", "is_list", is_flag=True, help="List the data sets, and stop.")
-@click.option("--force", is_flag=True, help="Fetch again what is there, and replace it.")
+@click.option("--force", is_flag=True, help="Download again and replace what is there.")
 @click.option(
     "--from",
     "files_in",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Fetch nothing: the files are in this folder already, named as in their addresses.",
+    help="Download nothing: the files are already in this folder, named as in their URLs.",
 )
 @click.option(
     "--sha256",
@@ -235,13 +155,13 @@ def get(
     files_in: Path | None,
     trusted: tuple[str, ...],
 ) -> None:
-    """Fetch the data sets of these NAMEs from their owners' addresses into the data folder.
+    """Download these data sets from their owners into the data folder.
 
     Each is downloaded once, checked where its checksum is known, and written as gzipped tables. An interrupted
-    download goes on when the same command is given again. Mind the licences: most are for research. Without a known
+    download continues when you run the same command again. Mind the licenses: most are for research. Without a known
     checksum, nothing is fetched by plain http.
     """
-    from twinvec.data.download import install
+    from twinvec.data.download import get_data_sets
     from twinvec.data.sources import SOURCES
     from twinvec.errors import InputError
 
@@ -254,44 +174,18 @@ def get(
         raise InputError("No data folder was given.", hint="Name it with --data, or set TWINVEC_DATA.")
     if trusted and len(names) != 1:
         raise click.UsageError("--sha256 goes with one NAME.")
-    for name in names:
-        written = install(name, data, replace=force, sources=_sources(name, trusted), files_in=files_in)
-        _say_written(name, written)
-
-
-def _say_written(name: str, written: list[Path]) -> None:
-    from twinvec.data.sources import SOURCES
-
-    if not written:
-        say(f"{name}: is there already.")
-        return
-    for file in written:
-        say(f"{name}: wrote {file}")
-    about = SOURCES[name]
-    say(" ".join(part for part in (f"{name}: licence {about.licence}.", about.note) if part))
-
-
-def _sources(name: str, trusted: tuple[str, ...]) -> Mapping[str, DataSet]:
-    """The known data sets, one of them with checksums that the user trusts."""
-    from twinvec.data.sources import SOURCES, with_checksums
-
-    if not trusted or name not in SOURCES:
-        return SOURCES
-    return {name: with_checksums(SOURCES[name], trusted)}
+    get_data_sets(names, data, replace=force, files_in=files_in, trusted=trusted, tell=say)
 
 
 def print_sources() -> None:
-    """The data sets, with their licences and whether a download can be checked."""
+    """The data sets, with their licenses and whether a download can be checked."""
     from twinvec.data.sources import SOURCES
 
-    table = plain_table("name", "what", "licence", "checksum")
+    table = plain_table("name", "what", "license", "checksum")
     for each in SOURCES.values():
         is_checked = all(download.sha256 for download in each.downloads)
-        table.add_row(each.name, each.what, each.licence, "sha256" if is_checked else "not known")
+        table.add_row(each.name, each.what, each.license, "sha256" if is_checked else "not known")
     open_console().print(table)
-
-
-COLUMNS = ("anchor", "positive", "negative")
 
 
 @data.command(short_help="Find hard negatives for pairs, and write triplets to train on.")
@@ -310,7 +204,7 @@ COLUMNS = ("anchor", "positive", "negative")
     help="By how much a negative's cosine must be below the positive's: what is nearer may well be right.",
 )
 @click.option("--highest", type=float, help="No negative with a higher cosine than this.")
-@click.option("--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Pass over the hardest so many.")
+@click.option("--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Skip this many of the hardest.")
 @click.option(
     "--depth", type=click.IntRange(min=1), default=100, show_default=True, help="Candidates looked at for each anchor."
 )
@@ -319,7 +213,7 @@ COLUMNS = ("anchor", "positive", "negative")
 def negatives(
     *,
     file: str,
-    columns: dict[str, str | tuple[str, ...]],
+    columns: Columns,
     format: str | None,
     model: ModelChoice,
     output: str,
@@ -333,22 +227,19 @@ def negatives(
     A negative is a text near the anchor by the model's cosine that is no positive of the same anchor, in whatever
     case and punctuation, and that scores lower than the pair by a margin. twinvec train reads the triplets.
     """
-    from twinvec.data.examples import read_examples
-    from twinvec.data.read import read_texts
     from twinvec.data.roles import DataSource
-    from twinvec.data.write import check_rows_target, write_rows
-    from twinvec.errors import InputError
-    from twinvec.search import NegativeSettings, mine_triplets
+    from twinvec.search import NegativeSettings, mine_negatives
 
-    settings = NegativeSettings(**choices)  # type: ignore[arg-type] # click has made whole numbers of them
-    check_rows_target(output, COLUMNS, replace=force)
-    examples = read_examples(DataSource(file, "ranked", columns, format))
-    places = zip(examples.places["anchor"].tolist(), examples.places["positive"].tolist(), strict=True)
-    pairs = [(examples.texts[anchor], examples.texts[positive]) for anchor, positive in places]
-    others = list(read_texts(pool)) if pool is not None else []
-    found = mine_triplets(pairs, model.load().encode, pool=others, settings=settings)
-    n_served = len({(triplet.anchor, triplet.positive) for triplet in found})
-    if not found:
-        raise InputError("No pair has a negative within these limits.", hint="Lower --margin, or raise --depth.")
-    write_rows(found, COLUMNS, output, replace=force, csv_safe=csv_safe)
-    say(f"Wrote {len(found):,} triplets to {output}; {n_served:,} of {len(set(pairs)):,} different pairs have one.")
+    found = mine_negatives(
+        DataSource(file, "ranked", columns, format),
+        output,
+        model.embedder(),
+        pool=pool,
+        settings=NegativeSettings(**choices),  # type: ignore[arg-type] # click has made whole numbers of them
+        replace=force,
+        csv_safe=csv_safe,
+    )
+    say(
+        f"Wrote {found.n_triplets:,} triplets to {output}; {found.n_served:,} of {found.n_pairs:,} different pairs "
+        "have one."
+    )

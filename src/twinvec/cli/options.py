@@ -14,15 +14,16 @@ from click.core import ParameterSource
 from twinvec.choices import (
     DEFAULT_MODEL,
     DEVICES,
+    FORMATS,
     LONG_POLICIES,
     MOST_ALL_PAIRS,
     PAIR_METHODS,
     PRECISIONS,
+    READOUTS,
     RUNTIMES,
     PairMethod,
     parse_size,
 )
-from twinvec.data.table import READ_FORMATS
 
 if TYPE_CHECKING:
     from twinvec.embedder import ModelEmbedder
@@ -31,16 +32,19 @@ if TYPE_CHECKING:
 __all__ = [
     "METHOD_OPTIONS",
     "MODEL_VARIABLE",
+    "Columns",
     "Decorator",
     "MethodChoice",
     "ModelChoice",
     "PromptChoice",
     "TextSource",
     "column_option",
+    "columns_option",
     "csv_safe_option",
     "format_option",
     "gathered",
     "is_given",
+    "label_list",
     "layer_model_options",
     "method_choice",
     "method_options",
@@ -55,8 +59,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
 MODEL_VARIABLE = "TWINVEC_MODEL"
-FORMATS = tuple(READ_FORMATS)
-READOUTS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "wk")
+Columns = dict[str, str | tuple[str, ...]]  # role -> its column, or several
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +214,33 @@ csv_safe_option = click.option(
     "--csv-safe",
     is_flag=True,
     help="In csv and tsv, put a quote (') before cells that a spreadsheet would run as a formula.",
+)
+
+
+def parse_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> Columns:
+    """A click callback: columns by role, from the library's parser."""
+    if not given:
+        return {}
+    from twinvec.data.roles import parse_roles
+    from twinvec.errors import InputError
+
+    try:
+        return parse_roles(given)
+    except InputError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def label_list(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...] | None:
+    """A click callback: names from one text with commas."""
+    return None if given is None else tuple(name.strip() for name in given.split(","))
+
+
+columns_option = click.option(
+    "--columns",
+    metavar="ROLE=COLUMN",
+    multiple=True,
+    callback=parse_columns,
+    help="Read a role from this column; may be given several times. Default: the column named like the role.",
 )
 PROMPT_OPTIONS: dict[str, Decorator] = {
     "prompt": click.option("--prompt", help="Put this before every text."),

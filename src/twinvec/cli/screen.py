@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -23,20 +23,18 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from twinvec.training.loop import StepReport
-    from twinvec.training.report import DevReport, Finished, Started
-    from twinvec.training.seeds import SeedsFinished, SeedStarted
+    from twinvec.training import DevReport, Finished, SeedsFinished, SeedStarted, Started, StepReport, TrainEvent
 
 __all__ = [
     "CleanErrors",
     "SoftStop",
+    "TrainingScreen",
     "if_interrupted",
     "open_console",
     "plain_table",
     "print_json",
     "say",
     "show_seconds",
-    "show_training",
     "show_version",
 ]
 
@@ -179,26 +177,6 @@ N_SMOOTHED = 100  # steps whose mean loss and speed are shown
 QUIET_S = 60.0  # between lines where there is no terminal
 
 
-def show_training(events: Iterable[Any]) -> None:
-    """Run to the end, showing each event."""
-    from twinvec.training.loop import StepReport
-    from twinvec.training.report import DevReport, Finished, Started
-    from twinvec.training.seeds import SeedsFinished, SeedStarted
-
-    screen = TrainingScreen()
-    shown: dict[type, Callable[[Any], None]] = {
-        SeedStarted: screen.seed,
-        Started: screen.start,
-        StepReport: screen.step,
-        DevReport: screen.judged,
-        Finished: screen.finish,
-        SeedsFinished: print_seeds,
-    }
-    with screen:
-        for event in events:
-            shown[type(event)](event)
-
-
 class SoftStop:
     """The first Ctrl-C, or request to end, waits for the step to be over; a second Ctrl-C does not."""
 
@@ -240,6 +218,18 @@ class TrainingScreen:
     def __exit__(self, *_: object) -> None:
         self._close()
 
+    def show(self, event: TrainEvent) -> None:
+        """Show what happened."""
+        shown: dict[str, Callable[[Any], None]] = {
+            "SeedStarted": self.seed,
+            "Started": self.start,
+            "StepReport": self.step,
+            "DevReport": self.dev_score,
+            "Finished": self.finish,
+            "SeedsFinished": print_seeds,
+        }
+        shown[type(event).__name__](event)
+
     def seed(self, event: SeedStarted) -> None:
         """Say which seed's turn it is."""
         say(f"Seed {event.seed}: {'trained before' if event.is_done else 'training'}.")
@@ -272,7 +262,7 @@ class TrainingScreen:
             say(f"step {report.step:,} of {self._n_steps:,}  {text}  {show_seconds(left)} left")
             self._said = time.monotonic()
 
-    def judged(self, report: DevReport) -> None:
+    def dev_score(self, report: DevReport) -> None:
         """Show a dev score."""
         say_over(self._bar, f"step {report.step:,}: dev {report.score:.2f}{' (best so far)' if report.is_best else ''}")
         if report.is_best:

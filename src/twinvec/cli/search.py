@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.choices import SEARCH_MODES
-from twinvec.cli.options import FORMATS, ModelChoice, TextSource, model_options
+from twinvec.choices import FORMATS, SEARCH_MODES
+from twinvec.cli.options import ModelChoice, TextSource, model_options
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:

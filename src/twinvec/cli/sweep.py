@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.choices import DEFAULT_SCORE_RANGE, SWEEP_PARTS
-from twinvec.cli.options import FORMATS, Decorator, ModelChoice, gathered, layer_model_options, model_argument
+from twinvec.choices import FORMATS, SWEEP_PARTS
+from twinvec.cli.options import (
+    Columns,
+    Decorator,
+    ModelChoice,
+    columns_option,
+    gathered,
+    layer_model_options,
+    model_argument,
+)
 from twinvec.cli.screen import open_console, plain_table, print_json, say
-from twinvec.cli.train_options import parse_columns
+from twinvec.cli.train_options import score_range_option
 
 if TYPE_CHECKING:
     from twinvec.analysis.sweep_result import Sweep
@@ -25,7 +33,7 @@ class PairChoice:
     """Which scored pairs, and how to read them."""
 
     file: str
-    columns: tuple[str, ...]
+    columns: Columns
     format: str | None
     score_range: tuple[float, float]
 
@@ -33,8 +41,7 @@ class PairChoice:
         """As the library reads it."""
         from twinvec.data.roles import DataSource
 
-        columns = parse_columns(self.columns)
-        return DataSource(self.file, "scored_pairs", columns, self.format, score_range=self.score_range)
+        return DataSource(self.file, "scored_pairs", self.columns, self.format, score_range=self.score_range)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +65,9 @@ class SweepOutput:
 
 PAIR_OPTIONS: dict[str, Decorator] = {
     "file": click.option("--pairs", "file", metavar="FILE", required=True, help="Scored pairs: text1, text2, score."),
-    "columns": click.option(
-        "--columns",
-        multiple=True,
-        metavar="ROLE=COLUMN",
-        help="The column of a role (text1, text2, score), if it is not named like the role.",
-    ),
+    "columns": columns_option,
     "format": click.option("--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending."),
-    "score_range": click.option(
-        "--score-range",
-        type=float,
-        nargs=2,
-        metavar="LOW HIGH",
-        default=DEFAULT_SCORE_RANGE,
-        show_default=True,
-        help="Lowest and highest possible score of FILE.",
-    ),
+    "score_range": score_range_option,
 }
 OUTPUT_OPTIONS: dict[str, Decorator] = {
     "folder": click.option(

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from twinvec.choices import DEFAULT_FEATURES, DISTANCES, FEATURES, NLI_LABELS, SCORE_OBJECTIVES
+from twinvec.cli.options import Columns, columns_option, label_list
 from twinvec.cli.train_options import (
     TRAIN_OPTIONS,
     OutputChoice,
     TrainChoice,
+    matryoshka_option,
     output_options,
-    parse_columns,
     run_training,
+    score_range_option,
     train_options,
 )
 
-if TYPE_CHECKING:
-    from twinvec.training.recipe import DataPart
-
 __all__ = ["train"]
-
-FEATURES = ("u", "v", "|u-v|", "u*v")
-NLI_LABELS = ("contradiction", "entailment", "neutral")
-DISTANCES = ("euclidean", "cosine", "manhattan")
-SCORED = ("cosine", "cosent")
 
 
 class RecipeOrCommand(click.Group):
@@ -39,7 +32,7 @@ class RecipeOrCommand(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A name that is no command but looks like a recipe runs it."""
+        """A name that is not a command but looks like a recipe runs it."""
         if args and args[0] not in self.commands and args[0].endswith(".toml"):
             args = ["recipe", *args]
         return super().resolve_command(ctx, args)
@@ -47,62 +40,51 @@ class RecipeOrCommand(click.Group):
 
 @click.group(cls=RecipeOrCommand)
 def train() -> None:
-    """Train a siamese or triplet network: by a recipe, or on one file with options.
+    """Train a siamese or triplet network, from a recipe or from one file and options.
 
     \b
       twinvec train RECIPE.toml -o FOLDER
       twinvec train nli FILE -m MODEL --dev FILE -o FOLDER
 
-    Files are tsv, csv, jsonl (also gzipped) or parquet, with named columns; twinvec data check FILE looks at one
+    Files are tsv, csv, jsonl (also gzipped) or parquet, with named columns; check one with twinvec data check
     before you train. The defaults are those of Reimers and Gurevych (2019): one epoch, batches of 16, learning
-    rate 2e-5 with a linear warm-up over 10 % of the steps, mean pooling. A run that is killed goes on where it
-    was, to the same bits, when the same command is given again.
+    rate 2e-5 with a linear warm-up over 10 % of the steps, mean pooling. To continue a run that was killed, run
+    the same command again: the result has the same bits.
     """
 
 
-columns_option = click.option(
-    "--columns",
-    multiple=True,
-    metavar="ROLE=COLUMN",
-    help="The column of a role, if it is not named like the role. Columns never count by their order.",
-)
-matryoshka_option = click.option(
-    "--matryoshka", type=click.IntRange(min=1), multiple=True, help="Also train the vectors cut to this width."
-)
-
-
-@train.command(short_help="Train by a recipe in TOML.")
+@train.command(short_help="Train from a recipe in TOML.")
 @click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @TRAIN_OPTIONS["trust_pickle"]
 @output_options
 def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
-    """Train by RECIPE, a TOML file; 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
-    from twinvec.training.recipe_file import read_recipe
-
-    run_training(read_recipe(recipe, trust_pickle=trust_pickle), output)
+    """Train from RECIPE, a TOML file; 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
+    run_training(recipe, output, trust_pickle=trust_pickle)
 
 
 @train.command(short_help="Classify pairs: premise, hypothesis, label.")
 @click.argument("file")
 @columns_option
 @click.option(
-    "--label",
-    "labels",
-    multiple=True,
-    default=NLI_LABELS,
+    "--labels",
+    metavar="A,B,...",
+    callback=label_list,
+    default=",".join(NLI_LABELS),
     show_default=True,
-    help="The labels there are; give all of them.",
+    help="All labels that rows may have.",
 )
-@click.option("--ignore-label", multiple=True, default=("-",), show_default=True, help="Leave out rows of this label.")
+@click.option(
+    "--ignore-label", multiple=True, default=("-",), show_default=True, help="Leave out rows with this label."
+)
 @click.option(
     "--feature",
     "features",
     multiple=True,
     type=click.Choice(FEATURES),
     metavar="FEATURE",
-    default=("u", "v", "|u-v|"),
+    default=DEFAULT_FEATURES,
     show_default="u, v, |u-v|",
-    help="What the classifier sees of the two vectors: u, v, |u-v|, u*v. Give all you want.",
+    help="What the classifier sees of the two vectors: u, v, |u-v|, u*v. Repeat it for each.",
 )
 @matryoshka_option
 @train_options
@@ -110,7 +92,7 @@ def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
 def nli(
     *,
     file: str,
-    columns: tuple[str, ...],
+    columns: Columns,
     labels: tuple[str, ...],
     ignore_label: tuple[str, ...],
     features: tuple[str, ...],
@@ -119,25 +101,19 @@ def nli(
     output: OutputChoice,
 ) -> None:
     """Train on FILE, columns premise, hypothesis and label, with a softmax over u, v and |u - v|."""
-    more = {"labels": labels, "ignore_labels": ignore_label}
-    part = data_part(file, "softmax", columns=columns, options={"features": features}, matryoshka=matryoshka, more=more)
-    run_training(choice.recipe(part), output)
+    from twinvec.training import DataPart, DataSource
+
+    source = DataSource(file, "labelled_pairs", columns, labels=labels, ignore_labels=ignore_label)
+    run_training(choice.recipe(DataPart(source, "softmax", {"features": features}, matryoshka)), output)
 
 
 @train.command(short_help="Fit scored pairs: text1, text2, score.")
 @click.argument("file")
 @columns_option
-@click.option(
-    "--score-range",
-    type=float,
-    nargs=2,
-    default=(0.0, 5.0),
-    show_default=True,
-    help="Lowest and highest score of FILE.",
-)
+@score_range_option
 @click.option(
     "--objective",
-    type=click.Choice(SCORED),
+    type=click.Choice(SCORE_OBJECTIVES),
     default="cosine",
     show_default=True,
     help="cosine: squared error of the cosine, as the paper. cosent: the order of the cosines.",
@@ -148,7 +124,7 @@ def nli(
 def sts(
     *,
     file: str,
-    columns: tuple[str, ...],
+    columns: Columns,
     score_range: tuple[float, float],
     objective: str,
     matryoshka: tuple[int, ...],
@@ -156,16 +132,18 @@ def sts(
     output: OutputChoice,
 ) -> None:
     """Train on FILE, columns text1, text2 and score. The paper takes 4 epochs for STSb."""
-    part = data_part(file, objective, columns=columns, matryoshka=matryoshka, more={"score_range": score_range})
-    run_training(choice.recipe(part), output)
+    from twinvec.training import DataPart, DataSource
+
+    source = DataSource(file, "scored_pairs", columns, score_range=score_range)
+    run_training(choice.recipe(DataPart(source, objective, matryoshka=matryoshka)), output)
 
 
-@train.command(short_help="Tell near from far: anchor, positive, negative.")
+@train.command(short_help="Learn from triplets: anchor, positive, negative.")
 @click.argument("file")
 @columns_option
-@click.option("--margin", type=float, default=1.0, show_default=True, help="By how much the negative is farther.")
+@click.option("--margin", type=float, default=1.0, show_default=True, help="How much farther the negative must be.")
 @click.option(
-    "--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True, help="How far is measured."
+    "--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True, help="Distance measure."
 )
 @matryoshka_option
 @train_options
@@ -173,7 +151,7 @@ def sts(
 def triplets(
     *,
     file: str,
-    columns: tuple[str, ...],
+    columns: Columns,
     margin: float,
     distance: str,
     matryoshka: tuple[int, ...],
@@ -181,8 +159,10 @@ def triplets(
     output: OutputChoice,
 ) -> None:
     """Train on FILE, columns anchor, positive and negative."""
+    from twinvec.training import DataPart, DataSource
+
     options = {"margin": margin, "distance": distance}
-    part = data_part(file, "triplet", columns=columns, options=options, matryoshka=matryoshka)
+    part = DataPart(DataSource(file, "triplets", columns), "triplet", options, matryoshka)
     run_training(choice.recipe(part), output)
 
 
@@ -197,7 +177,7 @@ def triplets(
 def ranking(
     *,
     file: str,
-    columns: tuple[str, ...],
+    columns: Columns,
     scale: float,
     symmetric: bool,
     matryoshka: tuple[int, ...],
@@ -207,27 +187,10 @@ def ranking(
     """Train on FILE, columns anchor, positive and, if you have them, negative.
 
     The positives of the other pairs in the batch are negatives too. Large batches help; with --cached-texts they
-    need no more memory. The same text twice in a batch is never taken for a negative of itself.
+    need no more memory. A copy of a text is never taken as its negative.
     """
+    from twinvec.training import DataPart, DataSource
+
     options = {"scale": scale, "symmetric": symmetric}
-    part = data_part(file, "ranking", columns=columns, options=options, matryoshka=matryoshka)
+    part = DataPart(DataSource(file, "ranked", columns), "ranking", options, matryoshka)
     run_training(choice.recipe(part), output)
-
-
-def data_part(
-    file: str,
-    objective: str,
-    *,
-    columns: tuple[str, ...],
-    options: Mapping[str, object] | None = None,
-    matryoshka: tuple[int, ...] = (),
-    more: Mapping[str, object] | None = None,
-) -> DataPart:
-    """A data set of a recipe; ``more`` are further settings of its source."""
-    from twinvec.data.roles import DataSource
-    from twinvec.training.objectives import OBJECTIVES
-    from twinvec.training.recipe import DataPart
-
-    settings: dict[str, object] = {"columns": parse_columns(columns), **(more or {})}
-    source = DataSource(file, OBJECTIVES[objective].examples, **settings)  # type: ignore[arg-type]
-    return DataPart(source, objective, options or {}, matryoshka)

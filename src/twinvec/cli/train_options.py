@@ -4,45 +4,42 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.choices import DEFAULT_MODEL
-from twinvec.cli.options import MODEL_VARIABLE, Decorator, gathered
+from twinvec.choices import DEFAULT_MODEL, DEFAULT_SCORE_RANGE, POOLINGS, TRAIN_DEVICES, TRAIN_PRECISIONS
+from twinvec.cli.options import MODEL_VARIABLE, Columns, Decorator, gathered, parse_columns
 from twinvec.cli.screen import if_interrupted
 from twinvec.errors import TwinvecError
 
 if TYPE_CHECKING:
-    from twinvec.data.roles import DataSource
-    from twinvec.training.recipe import DataPart, Recipe
+    from twinvec.training import DataPart, DataSource, Recipe
 
 __all__ = [
     "OutputChoice",
     "TrainChoice",
-    "distil_options",
+    "distill_options",
+    "matryoshka_option",
     "output_options",
-    "parse_columns",
     "run_training",
+    "score_range_option",
     "train_options",
 ]
-
-POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-PRECISIONS = ("float32", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)
 class TrainChoice:
-    """What to start from, how to train, and what to judge by."""
+    """What to start from, how to train, and what to score the result on."""
 
     start: str
     pooling: str | None
     max_tokens: int | None
     trust_pickle: bool
     dev: str | None
-    dev_columns: tuple[str, ...]
+    dev_columns: Columns
     dev_score_range: tuple[float, float]
     every: int | None
     patience: int | None
@@ -66,7 +63,7 @@ class TrainChoice:
 
     def recipe(self, data: DataPart) -> Recipe:
         """The recipe of these options for one data set."""
-        from twinvec.training.recipe import DevPart, ModelPart, Recipe, TrainSettings
+        from twinvec.training import DevPart, ModelPart, Recipe, TrainSettings
 
         settings: dict[str, Any] = {
             each.name: getattr(self, each.name) for each in fields(TrainSettings) if each.name != "mixing"
@@ -75,18 +72,14 @@ class TrainChoice:
             model=ModelPart(self.start, self.pooling, self.max_tokens, trust_pickle=self.trust_pickle),
             data=(data,),
             training=TrainSettings(**settings),
-            dev=None if self.dev is None else DevPart(self._judged(self.dev), self.every, self.patience),
-            test=tuple(self._judged(file) for file in self.test),
+            dev=None if self.dev is None else DevPart(self._scored(self.dev), self.every, self.patience),
+            test=tuple(self._scored(file) for file in self.test),
         )
 
-    def _judged(self, file: str) -> DataSource:
-        from twinvec.data.read import open_table
-        from twinvec.data.roles import DataSource, guess_kind
+    def _scored(self, file: str) -> DataSource:
+        from twinvec.data.roles import guess_source
 
-        columns = parse_columns(self.dev_columns)
-        kind = guess_kind([*open_table(file).columns, *columns], source=file).name
-        source = DataSource(file, kind, columns=columns)
-        return replace(source, score_range=self.dev_score_range) if kind == "scored_pairs" else source
+        return guess_source(file, self.dev_columns, score_range=self.dev_score_range)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,43 +93,28 @@ class OutputChoice:
     force: bool
 
 
-def parse_columns(given: tuple[str, ...]) -> dict[str, str | tuple[str, ...]]:
-    """``role=column`` pairs as a mapping; a role given twice has several columns.
-
-    >>> parse_columns(("premise=sentence1", "negative=n1", "negative=n2"))
-    {'premise': 'sentence1', 'negative': ('n1', 'n2')}
-    """
-    found: dict[str, list[str]] = {}
-    for pair in given:
-        role, separator, column = pair.partition("=")
-        if not separator or not role or not column:
-            raise click.UsageError(f"--columns wants ROLE=COLUMN, such as premise=sentence1, got {pair!r}.")
-        found.setdefault(role.strip(), []).append(column.strip())
-    return {role: names[0] if len(names) == 1 else tuple(names) for role, names in found.items()}
-
-
-def run_training(recipe: Recipe, output: OutputChoice) -> None:
+def run_training(recipe: Recipe | Path, output: OutputChoice, *, trust_pickle: bool = False) -> None:
     """Train, and show how it goes; of several processes, the first one talks."""
-    from twinvec.cli.screen import SoftStop, show_training
-    from twinvec.training.run import RunOptions, run_recipe
-    from twinvec.training.seeds import run_seeds
+    import twinvec
+    from twinvec.cli.screen import SoftStop, TrainingScreen
+    from twinvec.training import RunOptions
 
-    stop = SoftStop()
+    stop, is_quiet = SoftStop(), is_silent()
     device: Any = output.device  # click has checked the word
     options = RunOptions(output.checkpoint_every, force=output.force, device=device, should_stop=stop)
-    one = output.seeds == 1
-    events = (
-        run_recipe(recipe, output.output, options) if one else run_seeds(recipe, output.output, output.seeds, options)
-    )
     if_interrupted(f"the same command goes on from the last checkpoint of {output.output}.")
     try:
-        if is_silent():
-            for _ in events:
-                pass
-        else:
-            show_training(events)
+        with TrainingScreen() as screen:
+            twinvec.train(
+                recipe,
+                output.output,
+                seeds=output.seeds,
+                options=options,
+                trust_pickle=trust_pickle,
+                watch=None if is_quiet else screen.show,
+            )
     except TwinvecError as error:
-        if is_silent():  # the first process says the same
+        if is_quiet:  # the first process says the same
             raise SystemExit(1) from error
         raise
     finally:
@@ -144,7 +122,7 @@ def run_training(recipe: Recipe, output: OutputChoice) -> None:
 
 
 def is_silent() -> bool:
-    """Whether a launcher started this as one of several processes, and not as the first."""
+    """Whether a launcher started this process as one of several, and not as the first."""
     return int(os.environ.get("RANK", "0")) > 0
 
 
@@ -152,6 +130,17 @@ def _number(name: str, default: object, help: str, kind: Any = int) -> Decorator
     return click.option(f"--{name}", type=kind, default=default, show_default=default is not None, help=help)
 
 
+def score_range(name: str, help: str) -> Decorator:
+    """An option of two numbers."""
+    return click.option(
+        name, type=float, nargs=2, metavar="LOW HIGH", default=DEFAULT_SCORE_RANGE, show_default=True, help=help
+    )
+
+
+score_range_option = score_range("--score-range", "Lowest and highest possible score of FILE.")
+matryoshka_option = click.option(
+    "--matryoshka", type=click.IntRange(min=1), multiple=True, help="Also train the vectors cut to this width."
+)
 COUNT = click.IntRange(min=1)
 TRAIN_OPTIONS: dict[str, Decorator] = {
     "start": click.option(
@@ -178,16 +167,13 @@ TRAIN_OPTIONS: dict[str, Decorator] = {
         help="Choose the best weights by this file: scored pairs, triplets, or anchors with positives.",
     ),
     "dev_columns": click.option(
-        "--dev-columns", multiple=True, metavar="ROLE=COLUMN", help="Columns of dev and test files, as --columns."
+        "--dev-columns",
+        multiple=True,
+        metavar="ROLE=COLUMN",
+        callback=parse_columns,
+        help="Columns of dev and test files, as --columns.",
     ),
-    "dev_score_range": click.option(
-        "--dev-score-range",
-        type=float,
-        nargs=2,
-        default=(0.0, 5.0),
-        show_default=True,
-        help="Lowest and highest score of dev and test files.",
-    ),
+    "dev_score_range": score_range("--dev-score-range", "Lowest and highest possible score of dev and test files."),
     "every": click.option(
         "--dev-every", "every", type=COUNT, help="Steps between dev scores. Default: ten in the run."
     ),
@@ -209,12 +195,12 @@ TRAIN_OPTIONS: dict[str, Decorator] = {
     "dropout": _number("dropout", None, "Replaces all dropout rates of the model.", float),
     "precision": click.option(
         "--precision",
-        type=click.Choice(PRECISIONS),
+        type=click.Choice(TRAIN_PRECISIONS),
         default="float32",
         show_default=True,
-        help="Arithmetic. Weights are float32 always.",
+        help="Arithmetic. Weights are always float32.",
     ),
-    "seed": _number("seed", 0, "Order of the data, dropout and new layers follow from it.", click.IntRange(min=0)),
+    "seed": _number("seed", 0, "Decides the order of the data, dropout and new layers.", click.IntRange(min=0)),
 }
 OUTPUT_OPTIONS: dict[str, Decorator] = {
     "output": click.option(
@@ -223,27 +209,27 @@ OUTPUT_OPTIONS: dict[str, Decorator] = {
         required=True,
         type=click.Path(path_type=Path),
         metavar="FOLDER",
-        help="Folder of the model to be. While it is trained, FOLDER.run holds the checkpoint.",
+        help="Folder for the model. During training, FOLDER.run holds the checkpoint.",
     ),
     "seeds": _number("seeds", 1, "Train with this many seeds; report mean and deviation, keep the best.", COUNT),
     "checkpoint_every": _number("checkpoint-every", 500, "Steps between checkpoints.", COUNT),
     "device": click.option(
         "--device",
-        type=click.Choice(("auto", "cpu", "cuda")),
+        type=click.Choice(TRAIN_DEVICES),
         default="auto",
         show_default=True,
-        help="Where to train; auto takes a CUDA device if there is one.",
+        help="Where to train; auto uses a CUDA device if there is one.",
     ),
     "force": click.option(
         "--force",
         is_flag=True,
-        help="Replace a model that Twinvec wrote, and drop an unfinished run of another recipe.",
+        help="Overwrite a model that Twinvec wrote, and discard an unfinished run of another recipe.",
     ),
 }
 
 
-# A student learns from every text, and bears larger steps than a model that is tuned.
-DISTIL_OPTIONS = TRAIN_OPTIONS | {
+# A student learns from every text, and takes larger steps than a model that is fine-tuned.
+DISTILL_OPTIONS = TRAIN_OPTIONS | {
     "start": click.option("-m", "--model", "start", default="", metavar="MODEL", help="Model to teach."),
     "batch_size": _number("batch-size", 64, "Texts per batch, over all processes.", COUNT),
     "learning_rate": _number("learning-rate", 3e-4, "Highest learning rate.", float),
@@ -251,5 +237,5 @@ DISTIL_OPTIONS = TRAIN_OPTIONS | {
 
 
 train_options: Callable[[Any], Any] = gathered(TRAIN_OPTIONS, "choice", build=TrainChoice)
-distil_options: Callable[[Any], Any] = gathered(DISTIL_OPTIONS, "choice", build=TrainChoice)
+distill_options: Callable[[Any], Any] = gathered(DISTILL_OPTIONS, "choice", build=TrainChoice)
 output_options: Callable[[Any], Any] = gathered(OUTPUT_OPTIONS, "output", build=OutputChoice)

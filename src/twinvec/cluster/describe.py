@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import PROJECTIONS, Projection
 from twinvec.cluster.kmeans import check_not_empty
+from twinvec.data.sentences import FUNCTION_WORDS
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.extras import require
 from twinvec.search.measures import unit_rows_of
@@ -32,16 +33,8 @@ __all__ = [
 ]
 
 WORD = re.compile(r"[^\W\d_][^\W_]*(?:['\u2019-][^\W_]+)*")  # begins with a letter; digits may follow
-# Words of grammar, which every English text has; they would stand first in small clusters.
-GRAMMAR = """
-    a about after again all also am an and any are aren't as at be because been before being but by can can't cannot
-    could did didn't do does doesn't doing don't down each few for from further get got had has have having he her here
-    hers him his how i i'm if in into is isn't it it's its itself just let like may me might more most much must my no
-    nor not now of off on once one only or other our out over own per same shall she should so some such than that the
-    their them then there these they this those through to too under until up upon us use used using very via was we
-    were what when where whether which while who whom whose why will with without would yes you your yours
-"""
-STOP_WORDS = frozenset(GRAMMAR.split())
+# Beside the words of grammar, these would be listed first in small clusters.
+FILLERS = frozenset(["again", "further", "get", "got", "let", "now", "once", "use", "used", "using", "yes"])
 
 
 def words_of(text: str) -> list[str]:
@@ -50,7 +43,12 @@ def words_of(text: str) -> list[str]:
     >>> words_of("It's the B-tree of 3 UTF-8 keys.")
     ['b-tree', 'utf-8', 'keys']
     """
-    return [word for word in WORD.findall(text.lower()) if word not in STOP_WORDS and len(word) > 1]
+    return [word for word in WORD.findall(text.lower()) if len(word) > 1 and not _is_stop_word(word)]
+
+
+def _is_stop_word(word: str) -> bool:
+    """Whether it is a word of grammar, or a contraction of such: ``don't`` is ``don`` and ``t``."""
+    return word in FILLERS or FUNCTION_WORDS.issuperset(re.split(r"['\u2019]", word))
 
 
 def key_words(texts: Sequence[str], labels: Sequence[int], n_clusters: int, *, n: int = 5) -> list[list[str]]:

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from twinvec.choices import LongPolicy, Precision
+from twinvec.choices import POOLINGS, LongPolicy, Precision
 from twinvec.embedder import (
     Embedder,
     ModelEmbedder,
@@ -28,7 +28,7 @@ from twinvec.embedder import (
     width_of,
 )
 from twinvec.errors import CollectionError, InputError, ModelNotFoundError, TwinvecError, shown
-from twinvec.model.folder import POOLING_MODES, read_model_folder, with_readout
+from twinvec.model.folder import read_model_folder, with_readout
 from twinvec.model.hub import find_model
 from twinvec.model.identity import space_digest
 from twinvec.types import Vectors
@@ -105,7 +105,7 @@ def _is_count(value: object) -> bool:
 def _is_readout(value: object) -> bool:
     """Whether it is "wk", names of poolings joined by "+", or settings of SBERT-WK as a dict."""
     if isinstance(value, str):
-        return value == "wk" or all(name in POOLING_MODES for name in value.split("+"))
+        return value == "wk" or all(name in POOLINGS for name in value.split("+"))
     try:
         return isinstance(value, dict) and bool(WKSettings(**value))
     except (TypeError, TwinvecError):

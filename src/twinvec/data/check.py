@@ -4,27 +4,45 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from twinvec.data.check_report import N_SHOWN, Contradiction, DataReport, Finding, Overlap, Scores, Survey, TokenLengths
+from twinvec.choices import DEFAULT_SCORE_RANGE
+from twinvec.data.check_report import (
+    N_SHOWN,
+    Contradiction,
+    DataReport,
+    Finding,
+    Overlap,
+    Scores,
+    Survey,
+    TokenLengths,
+    survey_examples,
+)
 from twinvec.data.examples import Examples
 from twinvec.data.read import open_table
-from twinvec.data.roles import TEXT_ROLES, find_kind
+from twinvec.data.roles import TEXT_ROLES, DataSource, find_kind, guess_kind
+from twinvec.engine.inspect import inspect_model
 from twinvec.errors import InputError, RowError
+from twinvec.model.folder import read_model_folder
+from twinvec.model.hub import find_model
+from twinvec.model.tokenizer import load_tokenizer
+from twinvec.progress import Progress
 from twinvec.types import Ids
 
 __all__ = [
     "OtherTexts",
     "check_examples",
+    "count_tokens",
     "equal_rows",
     "find_contradictions",
     "find_duplicates",
     "read_other_texts",
+    "report_on",
     "text_grid",
     "text_key",
 ]
@@ -78,7 +96,7 @@ def read_other_texts(path: str | Path, *, also: Collection[str] = ()) -> OtherTe
 
 def text_grid(examples: Examples) -> Ids:
     """Places of all texts of each row, ``(n, texts in a row)``, roles in their order."""
-    return np.column_stack(list(examples.places.values()))
+    return np.column_stack(list(examples.indices.values()))
 
 
 def equal_rows(grid: Ids) -> Ids:
@@ -122,9 +140,66 @@ def _target_codes(examples: Examples) -> Ids:
 
 
 N_BINS = 10
+TEXTS_PER_BLOCK = 10_000  # tokenized at once; bounds the memory
 
 
 def check_examples(
+    file: str | Path,
+    kind: str | None = None,
+    *,
+    columns: Mapping[str, str | tuple[str, ...]] | None = None,
+    format: str | None = None,
+    labels: tuple[str, ...] | None = None,
+    ignore_labels: tuple[str, ...] = (),
+    score_range: tuple[float, float] = DEFAULT_SCORE_RANGE,
+    against: Sequence[str | Path] = (),
+    model: str | None = None,
+    offline: bool = False,
+) -> DataReport:
+    """Read a file of examples to its end; say what is in it, and what training would refuse.
+
+    The settings of the file are those of :class:`twinvec.data.roles.DataSource`.
+
+    Args:
+        kind: What the rows are; by default it is guessed from the names of the columns.
+        against: Evaluation files, whose texts should not be trained on.
+        model: Count tokens as this model does. Its weights are not loaded.
+        offline: Never ask the network for the model.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "pairs.tsv"
+    >>> _ = file.write_text("text1\\ttext2\\tscore\\na cat\\ta kitten\\t4.5\\na cat\\ta car\\t9\\n")
+    >>> report = check_examples(file)
+    >>> report.kind, report.n_good, report.faults[0].name
+    ('scored_pairs', 1, 'score out of range')
+    """
+    columns = columns or {}
+    named = [name for names in columns.values() for name in ([names] if isinstance(names, str) else names)]
+    others = [read_other_texts(other, also=named) for other in against]
+    table = open_table(file, format=format)
+    found = kind or guess_kind([*table.columns, *columns], source=table.name).name
+    source = DataSource(file, found, columns, format, labels, ignore_labels, score_range)
+    survey = survey_examples(source, table)
+    lengths, limit = (None, 0) if model is None else count_tokens(survey.examples.texts, model, offline=offline)
+    return report_on(survey, against=others, lengths=lengths, limit=limit)
+
+
+def count_tokens(texts: Sequence[str], model: str, *, offline: bool = False) -> tuple[Ids, int]:
+    """Tokens of each text as the model counts them, ``(n_texts,)``, and the most it reads."""
+    folder = read_model_folder(find_model(model, offline=offline))
+    tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
+    lengths = np.empty(len(texts), dtype=np.int64)
+    with Progress(len(texts), "counting tokens") as bar:
+        for start in range(0, len(texts), TEXTS_PER_BLOCK):
+            block = texts[start : start + TEXTS_PER_BLOCK]
+            lengths[start : start + len(block)] = [len(ids) for ids in tokenizer.ids(block)]
+            bar.advance(len(block))
+    if folder.is_static:
+        return lengths, tokenizer.limit or sys.maxsize
+    return lengths + tokenizer.n_special, inspect_model(folder.path).max_tokens or 512
+
+
+def report_on(
     survey: Survey, *, against: Sequence[OtherTexts] = (), lengths: Ids | None = None, limit: int = 0
 ) -> DataReport:
     """Describe what was read from a file.
@@ -156,7 +231,7 @@ def check_examples(
         equal_texts=_finding(_rows_with_equal(grid), found.numbers),
         empty_texts=_finding(np.flatnonzero(is_empty[grid].any(axis=1)), found.numbers),
         n_contradictions=len(contradictory),
-        contradictions=tuple(_contradiction(survey, pair, places=grid[pair[0]]) for pair in contradictory[:N_SHOWN]),
+        contradictions=tuple(_contradiction(survey, pair, texts=grid[pair[0]]) for pair in contradictory[:N_SHOWN]),
         overlaps=_overlaps(examples, grid, against=against),
         tokens=None if lengths is None or not len(lengths) else _token_lengths(lengths, limit),
     )
@@ -191,10 +266,10 @@ def _scores(survey: Survey) -> Scores | None:
     return Scores(low, high, least, mean, highest, tuple(counts.tolist()))
 
 
-def _contradiction(survey: Survey, pair: Ids, *, places: Ids) -> Contradiction:
+def _contradiction(survey: Survey, pair: Ids, *, texts: Ids) -> Contradiction:
     first, second = pair.tolist()
     return Contradiction(
-        texts=tuple(survey.examples.texts[place] for place in places.tolist()),
+        texts=tuple(survey.examples.texts[index] for index in texts.tolist()),
         rows=(int(survey.found.numbers[first]), int(survey.found.numbers[second])),
         targets=(_target(survey, first), _target(survey, second)),
     )
@@ -221,9 +296,9 @@ def _overlap(examples: Examples, grid: Ids, *, keys: Sequence[str], other: Other
     return Overlap(
         file=other.name,
         n_texts=len(other.keys),
-        n_shared=len({keys[place] for place in shared}),
+        n_shared=len({keys[index] for index in shared}),
         n_rows=int(is_shared[grid].any(axis=1).sum()),
-        shown=tuple(examples.texts[place] for place in shared[:N_SHOWN]),
+        shown=tuple(examples.texts[index] for index in shared[:N_SHOWN]),
     )
 
 

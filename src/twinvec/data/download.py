@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from twinvec.data.http_client import NoAnswer, RedirectRefused, open_url, read_parts
 from twinvec.data.source_rows import RawTable
-from twinvec.data.sources import SOURCES, DataSet, Download
+from twinvec.data.sources import SOURCES, DataSet, Download, with_checksums
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.files import digest_files, new_file
 from twinvec.progress import Progress
@@ -29,6 +29,7 @@ __all__ = [
     "TIMEOUT_S",
     "check_digest",
     "download",
+    "get_data_sets",
     "install",
 ]
 
@@ -204,6 +205,48 @@ class _NotReadable(Exception):
     """The files are not of the form that the data set has."""
 
 
+def get_data_sets(
+    names: Sequence[str],
+    folder: str | Path,
+    *,
+    replace: bool = False,
+    files_in: Path | None = None,
+    trusted: Sequence[str] = (),
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, list[Path]]:
+    """Fetch public data sets into the data folder; returns the files written for each name.
+
+    Args:
+        names: Those of ``twinvec.data.sources.SOURCES``.
+        files_in: Fetch nothing; the owners' files are in this folder already.
+        trusted: A sha256 for each file of a data set whose own is not known, in their order; for a single name.
+        tell: Called with a line for each file that is written, and one with the license.
+
+    >>> get_data_sets(["snli", "no-such-set"], "data")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    twinvec.errors.UnknownNameError: Unknown data set 'no-such-set'. Choose from: ...
+    """
+    for name in names:
+        if name not in SOURCES:
+            raise UnknownNameError("data set", name, SOURCES)
+    written: dict[str, list[Path]] = {}
+    for name in names:
+        about = with_checksums(SOURCES[name], trusted) if trusted else SOURCES[name]
+        written[name] = install(name, Path(folder), replace=replace, sources={name: about}, files_in=files_in)
+        for line in _lines_about(about, written[name]):
+            if tell is not None:
+                tell(line)
+    return written
+
+
+def _lines_about(about: DataSet, written: Sequence[Path]) -> Iterator[str]:
+    if not written:
+        yield f"{about.name}: is there already."
+        return
+    yield from (f"{about.name}: wrote {file}" for file in written)
+    yield " ".join(part for part in (f"{about.name}: license {about.license}.", about.note) if part)
+
+
 def install(
     name: str,
     folder: Path,
@@ -268,7 +311,7 @@ def _write_all(data_set: DataSet, files: list[Path], folder: Path, *, replace: b
     targets, written = [], []
     with ExitStack() as whole:
         for table in _readable(data_set.read(files)):
-            target = folder / f"{table.place}.tsv.gz"
+            target = folder / f"{table.path}.tsv.gz"
             targets.append(target)
             if target.exists() and not replace:  # the user's, or whole from a run that was killed
                 logger.warning("%s exists already and is kept.", target)

@@ -37,7 +37,7 @@ __all__ = [
 class Examples:
     """``n`` examples of one kind.
 
-    ``texts`` holds every different text once, in the order of first appearance. ``places`` gives for each role of a
+    ``texts`` holds every different text once, in the order of first appearance. ``indices`` gives for each role of a
     text its row in ``texts``: ``(n,)`` int64, or ``(n, n_negatives)`` for the role negative of ranked examples.
     ``targets`` is ``(n,)``: numbers of classes (int64, names in ``labels``), scores from 0 to 1 or marks 0 and 1
     (both float32), or None.
@@ -46,12 +46,12 @@ class Examples:
     name: str
     kind: str
     texts: list[str]
-    places: dict[str, Ids]
+    indices: dict[str, Ids]
     targets: Array | None = None
     labels: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(next(iter(self.places.values())))
+        return len(next(iter(self.indices.values())))
 
     def digest(self) -> str:
         """SHA-256 over all that training sees: equal for equal examples, on any machine, whatever the file's name.
@@ -64,7 +64,7 @@ class Examples:
         for text in self.texts:
             data = text.encode()
             state.update(len(data).to_bytes(8, "little") + data)  # the length keeps "ab", "c" apart from "a", "bc"
-        arrays = {f"place {role}": array for role, array in sorted(self.places.items())}
+        arrays = {f"place {role}": array for role, array in sorted(self.indices.items())}
         if self.targets is not None:
             arrays["targets"] = self.targets
         for role, values in arrays.items():
@@ -154,7 +154,7 @@ class _Builder:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.index: dict[str, int] = {}
-        self.places = array("q")
+        self.indices = array("q")
         self.targets: list[Target] = []
         self.numbers = array("q")
         self.width: int | None = None  # texts in a row, as in the first
@@ -166,7 +166,7 @@ class _Builder:
                 raise self._other_count(len(example.texts), where)
             self.width = len(example.texts)
         index = self.index
-        self.places.extend([index.setdefault(text, len(index)) for text in example.texts])
+        self.indices.extend([index.setdefault(text, len(index)) for text in example.texts])
         self.targets.append(example.target)
         self.numbers.append(number)
 
@@ -181,12 +181,12 @@ class _Builder:
     def examples(self, source: DataSource) -> Examples:
         """All that was taken in."""
         single = self.kind.texts
-        grid = np.array(self.places, dtype=np.int64).reshape(-1, self.width or len(single))
-        places = {role: grid[:, column].copy() for column, role in enumerate(single)}
+        grid = np.array(self.indices, dtype=np.int64).reshape(-1, self.width or len(single))
+        indices = {role: grid[:, column].copy() for column, role in enumerate(single)}
         if self.kind.many and grid.shape[1] > len(single):
-            places[self.kind.many] = grid[:, len(single) :].copy()
+            indices[self.kind.many] = grid[:, len(single) :].copy()
         targets, labels = TARGET_ARRAYS[self.kind.values](self.targets, source)
-        return Examples(Path(source.file).name, self.kind.name, list(self.index), places, targets, labels)
+        return Examples(Path(source.file).name, self.kind.name, list(self.index), indices, targets, labels)
 
 
 def _classes(targets: Sequence[Target], source: DataSource) -> tuple[Array, tuple[str, ...]]:

@@ -192,8 +192,8 @@ def _separated_rows(reader: _Reader, lines: _Lines, source: str) -> Iterator[lis
 def _separated_records(
     columns: Sequence[str], reader: _Reader, *, rows: Iterator[list[str] | RowError], names: list[str], source: str
 ) -> Iterator[Record]:
-    places = [names.index(column) for column in columns]
-    pick = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
+    indices = [names.index(column) for column in columns]
+    pick = itemgetter(*indices) if len(indices) > 1 else itemgetter(slice(indices[0], indices[0] + 1))
     for row in rows:
         if isinstance(row, RowError):
             yield row

@@ -10,7 +10,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from twinvec.data.table import READ_FORMATS, Table, check_columns
+from twinvec.choices import DEFAULT_SCORE_RANGE, FORMATS, ExampleKind
+from twinvec.data.read import open_table
+from twinvec.data.table import Table, check_columns
 from twinvec.errors import InputError, UnknownNameError
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "find_columns",
     "find_kind",
     "guess_kind",
+    "guess_source",
+    "parse_roles",
 ]
 
 TargetValues = Literal["names", "numbers", "marks"]
@@ -33,15 +37,17 @@ class Kind:
 
     ``texts`` are the roles that hold one text each, ``many`` the role that may hold none, one or several. ``values``
     says what the target is: the name of a class, a number within a range, or a mark, 0 or 1. In a symmetric kind
-    it does not matter which of the two texts comes first.
+    it does not matter which of the two texts comes first. Rows of a grouped kind that share texts may be trained on
+    in one batch.
     """
 
-    name: str
+    name: ExampleKind
     texts: tuple[str, ...]
     target: str | None = None
     values: TargetValues | None = None
     many: str | None = None
     is_symmetric: bool = False
+    is_grouped: bool = False
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -51,24 +57,27 @@ class Kind:
     @property
     def roles(self) -> tuple[str, ...]:
         """All roles, those of the texts first."""
-        return self.texts + ((self.many,) if self.many else ()) + ((self.target,) if self.target else ())
+        return self.text_roles + ((self.target,) if self.target else ())
+
+    @property
+    def text_roles(self) -> tuple[str, ...]:
+        """The roles of texts, that of several texts last."""
+        return self.texts + ((self.many,) if self.many else ())
 
 
 # In the order in which a kind is guessed from column names: the first whose needed roles are all there.
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("labelled_pairs", ("premise", "hypothesis"), target="label", values="names"),
-        Kind("scored_pairs", ("text1", "text2"), target="score", values="numbers", is_symmetric=True),
-        Kind("marked_pairs", ("text1", "text2"), target="label", values="marks", is_symmetric=True),
-        Kind("triplets", ("anchor", "positive", "negative")),
-        Kind("ranked", ("anchor", "positive"), many="negative"),
+        Kind("labelled_pairs", ("premise", "hypothesis"), target="label", values="names", is_grouped=True),
+        Kind("scored_pairs", ("text1", "text2"), target="score", values="numbers", is_symmetric=True, is_grouped=True),
+        Kind("marked_pairs", ("text1", "text2"), target="label", values="marks", is_symmetric=True, is_grouped=True),
+        Kind("triplets", ("anchor", "positive", "negative"), is_grouped=True),
+        Kind("ranked", ("anchor", "positive"), many="negative"),  # wants different texts in a batch
         Kind("texts", ("text",)),
     )
 }
-TEXT_ROLES: tuple[str, ...] = tuple(
-    dict.fromkeys(role for kind in KINDS.values() for role in kind.roles if role != kind.target)
-)
+TEXT_ROLES: tuple[str, ...] = tuple(dict.fromkeys(role for kind in KINDS.values() for role in kind.text_roles))
 
 
 def find_kind(name: str) -> Kind:
@@ -116,12 +125,12 @@ class DataSource:
     format: str | None = None
     labels: tuple[str, ...] | None = None
     ignore_labels: tuple[str, ...] = ()
-    score_range: tuple[float, float] = (0.0, 1.0)
+    score_range: tuple[float, float] = DEFAULT_SCORE_RANGE
 
     def __post_init__(self) -> None:
         kind = find_kind(self.kind)
-        if self.format is not None and self.format not in tuple(READ_FORMATS):
-            raise UnknownNameError("format", self.format, READ_FORMATS)
+        if self.format is not None and self.format not in FORMATS:
+            raise UnknownNameError("format", self.format, FORMATS)
         # Lists come from TOML and JSON; kept as tuples, they stay as they were checked.
         object.__setattr__(self, "columns", {role: _column(role, names) for role, names in self.columns.items()})
         if self.labels is not None:
@@ -135,6 +144,31 @@ class DataSource:
         """The columns of a role: those it was mapped to, or the one of its own name."""
         names = self.columns.get(role, role)
         return (names,) if isinstance(names, str) else names
+
+
+def guess_source(
+    file: str | Path, columns: Mapping[str, str | tuple[str, ...]], *, score_range: tuple[float, float]
+) -> DataSource:
+    """A file whose columns say what kind of examples it holds; the range is used if that kind has scores."""
+    kind = guess_kind([*open_table(file).columns, *columns], source=str(file))
+    return DataSource(
+        file, kind.name, columns, score_range=score_range if kind.values == "numbers" else DEFAULT_SCORE_RANGE
+    )
+
+
+def parse_roles(pairs: Iterable[str]) -> dict[str, str | tuple[str, ...]]:
+    """Columns by role from texts such as ``premise=sentence1``; a role given twice has several columns.
+
+    >>> parse_roles(["premise=sentence1", "negative=n1", "negative=n2"])
+    {'premise': 'sentence1', 'negative': ('n1', 'n2')}
+    """
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        role, _, column = (part.strip() for part in pair.partition("="))
+        if not role or not column:
+            raise InputError(f"{pair!r} is not of the form ROLE=COLUMN.", hint="Write, for example, premise=sentence1.")
+        found.setdefault(role, []).append(column)
+    return {role: names[0] if len(names) == 1 else tuple(names) for role, names in found.items()}
 
 
 def _check_columns(kind: Kind, source: DataSource) -> None:
@@ -168,7 +202,7 @@ def _check_target(kind: Kind, source: DataSource) -> None:
             raise InputError(f"The labels name {what}: {source.labels}.", hint="Name each label once.")
     if source.ignore_labels and kind.target != "label":
         raise InputError(f"Examples of the kind {kind.name} have no labels, but ignore_labels were given.")
-    if source.score_range != (0.0, 1.0) and kind.values != "numbers":
+    if source.score_range != DEFAULT_SCORE_RANGE and kind.values != "numbers":
         raise InputError(f"Examples of the kind {kind.name} have no scores, but score_range was given.")
 
 

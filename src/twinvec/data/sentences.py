@@ -1,4 +1,4 @@
-"""Sentences: the docstrings of Python's standard library as sample text, and a splitter for running text."""
+"""Sentences: the one splitter, English function words, and the docstrings of Python's library as sample text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from itertools import islice
 from pathlib import Path
 
 __all__ = [
+    "FUNCTION_WORDS",
     "are_near_duplicates",
+    "docstring_sentences",
     "gather_sentences",
     "python_files",
     "shared_words",
-    "split_running_text",
     "split_sentences",
     "words",
 ]
@@ -28,7 +29,6 @@ SKIPPED_FOLDERS = frozenset({"test", "tests", "idle_test", "site-packages", "dis
 MIN_WORDS, MAX_WORDS = 3, 60
 MIN_PLAIN = 0.75  # share of words that are only letters: below it, a sentence is code, a path or a formula
 
-SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)(?<!vs\.)\s+(?=[A-Z])")
 NEW_ITEM = re.compile(r"(?:^|\n)\s*(?:[-*+o]|\d+[.)])\s+")
 NO_PROSE = re.compile(r"^\s*(?:>>>|\.\.\. |\.\. |[-=~^+|#*]{3})|\S {3,}\S|\t", re.MULTILINE)
 PLAIN_WORD = re.compile(r"[(\"'`]?[A-Za-z]+(?:['-][A-Za-z]+)*['\"`)]?[.,:;!?]?")
@@ -41,9 +41,9 @@ def gather_sentences(n: int, root: Path | None = None) -> list[str]:
         sentence
         for file in python_files(folder)
         for docstring in docstrings(file)
-        for sentence in split_sentences(docstring)
+        for sentence in docstring_sentences(docstring)
     )
-    with garbage_left():
+    with gc_disabled():
         return list(islice(different(found), n))
 
 
@@ -73,15 +73,15 @@ def docstrings(file: Path) -> Iterator[str]:
         todo.extend(reversed(body) if isinstance(body, list) else ())
 
 
-def split_sentences(docstring: str) -> list[str]:
+def docstring_sentences(docstring: str) -> list[str]:
     """The sentences of a docstring, white space folded; no examples, tables, code or headings.
 
-    >>> split_sentences("Open a file.  It must\\n exist already.\\n\\n>>> open('a')")
+    >>> docstring_sentences("Open a file.  It must\\n exist already.\\n\\n>>> open('a')")
     ['Open a file.', 'It must exist already.']
     """
     blocks = [item for block in re.split(r"\n\s*\n", docstring) for item in NEW_ITEM.split(block)]
-    prose = (" ".join(block.split()) for block in blocks if not NO_PROSE.search(block))
-    return [sentence for block in prose for sentence in SENTENCE_END.split(block) if is_sentence(sentence)]
+    prose = (block for block in blocks if not NO_PROSE.search(block))
+    return [sentence for block in prose for sentence in split_sentences(block) if is_sentence(sentence)]
 
 
 def is_sentence(text: str) -> bool:
@@ -97,8 +97,8 @@ def is_sentence(text: str) -> bool:
 
 
 @contextmanager
-def garbage_left() -> Iterator[None]:
-    """No search for circular garbage meanwhile: syntax trees are very many objects and have no circles."""
+def gc_disabled() -> Iterator[None]:
+    """Disable the garbage collector meanwhile: syntax trees are very many objects without cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -152,18 +152,44 @@ ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|cf|ca|No|Nos|vol|pp|p|Fig|Figs|Eq|al|approx|Inc|Ltd|Co|Gen|Col|Capt|Lt)"
     r"|\b[A-Z]|\b[a-z]\.[a-z])\.$"
 )
+LONGEST_ABBREVIATION = 8
 
 
-def split_running_text(text: str) -> list[str]:
-    """The sentences of a paragraph, white space folded.
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a paragraph, white space folded. A full stop after an abbreviation or an initial ends none.
 
-    >>> split_running_text("Dr. A. Smith came at 5.30 p.m. on Monday. He left! Why?")
+    >>> split_sentences("Dr. A. Smith came at 5.30 p.m. on Monday. He left! Why?")
     ['Dr. A. Smith came at 5.30 p.m. on Monday.', 'He left!', 'Why?']
     """
     folded = " ".join(text.split())
     sentences, start = [], 0
     for match in ENDS.finditer(folded):
-        if not ABBREVIATION.search(folded, start, match.end()):
+        if not ABBREVIATION.search(folded, max(start, match.end() - LONGEST_ABBREVIATION), match.end()):
             sentences.append(folded[start : match.end()].strip())
             start = match.end()
     return [sentence for sentence in [*sentences, folded[start:].strip()] if sentence]
+
+
+# Words of grammar, which every English text has.
+ARTICLES = "a an the this that these those each every either neither some any no all both half such another other"
+PRONOUNS = (
+    "i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself "
+    "we us our ours ourselves they them their theirs themselves one ones who whom whose which what whoever whatever "
+    "someone somebody something anyone anybody anything everyone everybody everything nobody nothing none"
+)
+PREPOSITIONS = (
+    "of in on at to from by with without within into onto upon over under above below between among through across "
+    "against about around after before behind beside besides beyond during except for inside near off out outside "
+    "past per since than toward towards until till up down via as like along amid despite throughout"
+)
+CONJUNCTIONS = "and or but nor so yet if unless although though because while whereas whether when where why how then"
+AUXILIARIES = (
+    "be am is are was were been being have has had having do does did doing done will would shall should can could may "
+    "might must ought need dare cannot"
+)
+PARTICLES = "not there here too also very just only even still more most less least much many few own same"
+CONTRACTED = "s t re ve ll d m don doesn didn isn aren wasn weren won wouldn couldn shouldn hasn haven hadn"  # don't
+
+FUNCTION_WORDS: frozenset[str] = frozenset(
+    " ".join((ARTICLES, PRONOUNS, PREPOSITIONS, CONJUNCTIONS, AUXILIARIES, PARTICLES, CONTRACTED)).split()
+)

@@ -35,9 +35,9 @@ __all__ = [
 
 
 class RawTable(NamedTuple):
-    """A table for the data folder: its place there (without ending), its columns, and its rows."""
+    """A table for the data folder: its path there (without ending), its columns, and its rows."""
 
-    place: str
+    path: str
     columns: tuple[str, ...]
     rows: Iterable[Sequence[str]]
 
@@ -59,11 +59,11 @@ def read_nli(stem: str, splits: dict[str, str]) -> Reader:
     """A reader of SNLI or MultiNLI: a zip with ``<stem>/<stem>_<split>.jsonl``, stored as the names in ``splits``."""
 
     def tables(files: Sequence[Path]) -> Iterator[RawTable]:
-        for split, place in splits.items():
+        for split, path in splits.items():
             text = _zipped(files[0], f"{stem}_{split}.jsonl")
             items = (json.loads(line) for line in _lines(text))
             rows = ((item["gold_label"], item["sentence1"], item["sentence2"]) for item in items)
-            yield RawTable(f"nli/{place}", NLI, (row for row in rows if row[0] != "-"))
+            yield RawTable(f"nli/{path}", NLI, (row for row in rows if row[0] != "-"))
 
     return tables
 
@@ -125,11 +125,11 @@ def read_klue_sts(files: Sequence[Path]) -> Iterator[RawTable]:
 def read_sick(files: Sequence[Path]) -> Iterator[RawTable]:
     """SICK: one table with a header; the last column names the split."""
     head, *lines = (line.split("\t") for line in _lines(_zipped(files[0], "SICK.txt")))
-    places = [head.index(c) for c in ("entailment_label", "relatedness_score", "sentence_A", "sentence_B")]
-    split_place = head.index("SemEval_set")
+    indices = [head.index(c) for c in ("entailment_label", "relatedness_score", "sentence_A", "sentence_B")]
+    split_index = head.index("SemEval_set")
     for split in ("train", "trial", "test"):
-        chosen = [line for line in lines if line[split_place].strip().lower() == split]
-        rows = [(line[places[0]].lower(), *(line[place] for place in places[1:])) for line in chosen]
+        chosen = [line for line in lines if line[split_index].strip().lower() == split]
+        rows = [(line[indices[0]].lower(), *(line[index] for index in indices[1:])) for line in chosen]
         yield RawTable(f"sts/sick-{split}", ("label", *SCORED), rows)
 
 

@@ -1,4 +1,4 @@
-"""Where the public data sets are: one table of addresses, checksums, licences, and how their files are read.
+"""Where the public data sets are: one table of addresses, checksums, licenses, and how their files are read.
 
 A checksum is the sha256 of the file as its owner hands it out. Where none could be confirmed it is None: the file is
 then taken by https alone, and reported as not checked. Files of a repository are those of one commit.
@@ -37,7 +37,7 @@ class DataSet:
 
     name: str
     what: str
-    licence: str
+    license: str
     downloads: tuple[Download, ...]
     read: rows.Reader
     note: str = ""

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeAlias
 from twinvec.errors import InputError, RowError, UnknownNameError, shown
 
 __all__ = [
+    "DEFAULT_COLUMNS",
     "READ_FORMATS",
     "STDIN",
-    "USUAL_COLUMNS",
     "WRITE_FORMATS",
     "Record",
     "Row",
@@ -145,14 +145,14 @@ def decoded_lines(source: str) -> Iterator[tuple[int, str]]:
         raise InputError(f"Cannot read {display_name(source)}: {error.strerror or error}.") from error
 
 
-def _not_text(source: str, number: int, place: int) -> InputError:
+def _not_text(source: str, number: int, index: int) -> InputError:
     return InputError(
-        f"{display_name(source)}, line {number}: character {place} is NUL, which plain text does not have.",
+        f"{display_name(source)}, line {number}: character {index} is NUL, which plain text does not have.",
         hint="A file in UTF-16 looks like this; convert it with: iconv -f UTF-16 -t UTF-8",
     )
 
 
-USUAL_COLUMNS = ("text", "sentence", "content")
+DEFAULT_COLUMNS = ("text", "sentence", "content")
 
 
 def choose_column(names: Sequence[str], column: str | None, *, source: str) -> str:
@@ -162,11 +162,11 @@ def choose_column(names: Sequence[str], column: str | None, *, source: str) -> s
     'sentence'
     """
     if column is None:
-        column = names[0] if len(names) == 1 else next((name for name in USUAL_COLUMNS if name in names), None)
+        column = names[0] if len(names) == 1 else next((name for name in DEFAULT_COLUMNS if name in names), None)
     if column is None:
         raise InputError(
-            f"{source} has {len(names)} columns, and none is called {', '.join(USUAL_COLUMNS[:-1])} or "
-            f"{USUAL_COLUMNS[-1]}: {', '.join(names)}.",
+            f"{source} has {len(names)} columns, and none is called {', '.join(DEFAULT_COLUMNS[:-1])} or "
+            f"{DEFAULT_COLUMNS[-1]}: {', '.join(names)}.",
             hint="Name the one with the texts (--column, or column= in Python).",
         )
     if column not in names:

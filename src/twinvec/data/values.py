@@ -17,7 +17,7 @@ from twinvec.model.tokenizer import check_text
 __all__ = ["TARGETS", "label_of", "mark_of", "one_text", "range_hint", "score_of", "texts_of"]
 
 MARKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
-USUAL_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # to suggest one
+COMMON_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # to suggest one
 
 
 def one_text(value: object, column: str, *, where: str) -> str:
@@ -98,7 +98,7 @@ def range_hint(*scores: float) -> str:
     >>> range_hint(4.2)[:48]
     'Say the range of the scores: --score-range 0 5 ('
     """
-    fitting = (ends for ends in USUAL_RANGES if ends[0] <= min(scores) and max(scores) <= ends[1])
+    fitting = (ends for ends in COMMON_RANGES if ends[0] <= min(scores) and max(scores) <= ends[1])
     low, high = next(fitting, ("LOW", "HIGH"))
     return (
         f"Say the range of the scores: --score-range {low} {high} (dev files: --dev-score-range), "

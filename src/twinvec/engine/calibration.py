@@ -164,7 +164,7 @@ def _calibration_rows(backbone: Backbone, tokenizer: Tokenizer) -> list[list[int
     # Special tokens hardly ever come up by chance, and reach further than words do: a text may hold a literal [PAD].
     special = [id_ for id_ in tokenizer.special_ids() if id_ < backbone.n_vocabulary]
     bodies += [[id_] * n for id_ in special[:N_SPECIAL] for n in SPECIAL_REPEATS]
-    return [tokenizer.dress(body[:room]) for body in bodies]
+    return [tokenizer.add_special_tokens(body[:room]) for body in bodies]
 
 
 def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from twinvec.choices import POOLINGS, READOUTS
 from twinvec.errors import InputError, ModelFolderError, UnknownNameError
 from twinvec.files import read_any_json, read_json
 from twinvec.json_checks import JsonObject, shown
@@ -42,8 +43,6 @@ POOLING_KEYS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-POOLING_MODES = tuple(POOLING_KEYS.values())
-READOUTS = (*POOLING_MODES, "wk")
 
 WK_TYPE = "twinvec.WK"  # in modules.json; sentence-transformers knows no such module, and refuses the folder
 
@@ -299,8 +298,8 @@ def _pooling(folder: Path) -> Pooling:
     else:
         modes = [named] if isinstance(named, str) else config.items("pooling_mode") or []
     for mode in modes:
-        if mode not in POOLING_MODES:
-            raise UnknownNameError(f"pooling mode in {folder / 'config.json'}:", mode, POOLING_MODES)
+        if mode not in POOLINGS:
+            raise UnknownNameError(f"pooling mode in {folder / 'config.json'}:", mode, POOLINGS)
     if not modes or len(set(modes)) < len(modes):
         raise ModelFolderError(
             f"{folder / 'config.json'} must name each of its pooling modes once, and names {modes or 'none'}.",

@@ -137,7 +137,7 @@ class Tokenizer:
         """The ids, or what there is for each, that a model reads of a text: its beginning, for most models."""
         return ids[-room:] if self.keeps_end else ids[:room]
 
-    def dress(self, ids: Sequence[int]) -> list[int]:
+    def add_special_tokens(self, ids: Sequence[int]) -> list[int]:
         """Put the special tokens around the ids of a text."""
         return [*self.prefix, *ids, *self.suffix]
 

@@ -14,7 +14,7 @@ from twinvec.search.codes import Codes, encode_codes, search_codes
 from twinvec.search.exact import Hits, search, top_k
 from twinvec.search.index import Index, IndexSettings, choose_index, rescored, search_index
 from twinvec.search.index_files import load_index, new_index, save_index
-from twinvec.search.negatives import NegativeSettings, hard_negatives, mine_triplets
+from twinvec.search.negatives import Mined, NegativeSettings, hard_negatives, mine_negatives, mine_triplets
 from twinvec.search.neighbors import Duplicates, duplicate_rows, neighbor_pairs, neighbors
 from twinvec.search.pairs import Pairs, most_similar_pairs
 
@@ -24,6 +24,7 @@ __all__ = [
     "Hits",
     "Index",
     "IndexSettings",
+    "Mined",
     "NegativeSettings",
     "Pairs",
     "Recall",
@@ -37,6 +38,7 @@ __all__ = [
     "hard_negatives",
     "load_index",
     "measure_recall",
+    "mine_negatives",
     "mine_triplets",
     "most_similar_pairs",
     "neighbor_pairs",

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from twinvec.choices import DEFAULT_MODEL
 from twinvec.data.check import text_key
+from twinvec.data.examples import read_examples
+from twinvec.data.read import read_texts
+from twinvec.data.roles import DataSource
+from twinvec.data.write import check_rows_target, write_rows
+from twinvec.embedder import Embedder, ModelLike, as_embedder
 from twinvec.errors import InputError
 from twinvec.search.exact import search
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import checked_rows, numeric_rows, similarity_pairwise
 
-__all__ = ["NegativeSettings", "Negatives", "Triplet", "hard_negatives", "mine_triplets"]
+__all__ = ["Mined", "NegativeSettings", "Negatives", "Triplet", "hard_negatives", "mine_negatives", "mine_triplets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +92,9 @@ def hard_negatives(
     if settings.highest is not None:
         highest = np.minimum(highest, np.float32(settings.highest))
     hits = search(asked, stored, k=settings.depth)
-    places = np.arange(len(hits.ids))[:, None] * len(stored) + hits.ids
+    cells = np.arange(len(hits.ids))[:, None] * len(stored) + hits.ids
     taken = np.asarray(known[0], dtype=np.int64) * len(stored) + np.asarray(known[1], dtype=np.int64)
-    is_allowed = (hits.scores <= highest[:, None]) & ~np.isin(places, taken)
+    is_allowed = (hits.scores <= highest[:, None]) & ~np.isin(cells, taken)
     rank = np.cumsum(is_allowed, axis=1) - 1
     pairs, columns = np.nonzero(is_allowed & (rank >= settings.skip) & (rank < settings.skip + settings.n))
     return Negatives(pairs, hits.ids[pairs, columns], hits.scores[pairs, columns])
@@ -109,12 +116,12 @@ def mine_triplets(
         raise InputError("There are no pairs to mine negatives for.")
     candidates = list(dict.fromkeys([*(positive for _, positive in pairs), *pool]))
     texts = list(dict.fromkeys([*(anchor for anchor, _ in pairs), *candidates]))
-    vectors, place = embed(texts), {text: row for row, text in enumerate(texts)}
+    vectors, index = embed(texts), {text: row for row, text in enumerate(texts)}
     found = hard_negatives(
-        vectors[[place[anchor] for anchor, _ in pairs]],
-        vectors[[place[positive] for _, positive in pairs]],
-        vectors[[place[text] for text in candidates]],
-        known=_known_places(pairs, candidates),
+        vectors[[index[anchor] for anchor, _ in pairs]],
+        vectors[[index[positive] for _, positive in pairs]],
+        vectors[[index[text] for text in candidates]],
+        known=_known_rows(pairs, candidates),
         settings=settings,
     )
     return [
@@ -123,7 +130,7 @@ def mine_triplets(
     ]
 
 
-def _known_places(pairs: Sequence[tuple[str, str]], candidates: Sequence[str]) -> tuple[list[int], list[int]]:
+def _known_rows(pairs: Sequence[tuple[str, str]], candidates: Sequence[str]) -> tuple[list[int], list[int]]:
     """Pairs, and rows of the candidates that are the pair's anchor or one of that anchor's positives."""
     rows: dict[str, list[int]] = {}
     for row, text in enumerate(candidates):
@@ -134,3 +141,46 @@ def _known_places(pairs: Sequence[tuple[str, str]], candidates: Sequence[str]) -
         same.setdefault(anchor, {anchor}).add(positive)
     known = [(pair, row) for pair, (anchor, _) in enumerate(keys) for key in same[anchor] for row in rows.get(key, ())]
     return [pair for pair, _ in known], [row for _, row in known]
+
+
+class Mined(NamedTuple):
+    """How many triplets were written, for how many of the different pairs (``n_served`` of ``n_pairs``)."""
+
+    n_triplets: int
+    n_served: int
+    n_pairs: int
+
+
+def mine_negatives(
+    source: DataSource | str | Path,
+    target: str | Path,
+    model: ModelLike | Embedder = DEFAULT_MODEL,
+    *,
+    pool: str | Path | None = None,
+    settings: NegativeSettings | None = None,
+    replace: bool = False,
+    csv_safe: bool = False,
+) -> Mined:
+    """Read pairs from a file, find hard negatives for them, and write triplets to train on.
+
+    ``source`` has the columns anchor and positive, or is a ``DataSource`` of the kind ranked that says which they are.
+    ``pool`` is a file of more texts that may be negatives. The settings are those of :func:`mine_triplets`.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rows = "anchor\\tpositive\\na cat\\ta kitten\\na car\\tan automobile\\n"
+    >>> _ = (folder / "pairs.tsv").write_text(rows)
+    >>> mine_negatives(folder / "pairs.tsv", folder / "triplets.tsv")
+    Mined(n_triplets=2, n_served=2, n_pairs=2)
+    """
+    check_rows_target(target, Triplet._fields, replace=replace)
+    examples = read_examples(source if isinstance(source, DataSource) else DataSource(source, "ranked"))
+    rows = zip(examples.indices["anchor"].tolist(), examples.indices["positive"].tolist(), strict=True)
+    pairs = [(examples.texts[anchor], examples.texts[positive]) for anchor, positive in rows]
+    others = list(read_texts(str(pool))) if pool is not None else []
+    found = mine_triplets(pairs, as_embedder(model).embed, pool=others, settings=settings)
+    if not found:
+        raise InputError("No pair has a negative within these limits.", hint="Lower --margin, or raise --depth.")
+    write_rows(found, Triplet._fields, target, replace=replace, csv_safe=csv_safe)
+    n_served = len({(triplet.anchor, triplet.positive) for triplet in found})
+    return Mined(len(found), n_served, len(set(pairs)))

@@ -1,23 +1,30 @@
-"""Training of siamese and triplet networks (extra ``train``). Importing this loads torch; inference never does."""
+"""Training of siamese and triplet networks (extra ``train``). Its names load torch at first use; inference never."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from twinvec.extras import require
 
-for _package in ("torch", "transformers", "matplotlib"):
-    require(_package, extra="train", feature="Training")
+if TYPE_CHECKING:
+    from twinvec.data.roles import DataSource
+    from twinvec.training.batches import Task
+    from twinvec.training.job import TrainResult, train
+    from twinvec.training.loop import StepReport, Training, start_training, train_steps
+    from twinvec.training.network import Network
+    from twinvec.training.objectives import OBJECTIVES, build_objective
+    from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings
+    from twinvec.training.recipe_file import read_recipe, recipe_as_toml
+    from twinvec.training.report import DevReport, Finished, Score, Started
+    from twinvec.training.run import RunOptions, run_recipe
+    from twinvec.training.seeds import SeedsFinished, SeedStarted, Spread, TrainEvent, run_seeds
 
-from twinvec.training.batches import Task  # noqa: E402
-from twinvec.training.loop import StepReport, Training, start_training, train  # noqa: E402
-from twinvec.training.network import Network  # noqa: E402
-from twinvec.training.objectives import OBJECTIVES, build_objective  # noqa: E402
-from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings  # noqa: E402
-from twinvec.training.recipe_file import read_recipe, recipe_as_toml  # noqa: E402
-from twinvec.training.report import DevReport, Finished, Score, Started  # noqa: E402
-from twinvec.training.run import RunOptions, run_recipe  # noqa: E402
-from twinvec.training.seeds import run_seeds  # noqa: E402
+# The first that has a name gives it, at first use: so `twinvec.train` can be named without torch.
+_MODULES = ("batches", "job", "loop", "network", "objectives", "recipe", "recipe_file", "report", "run", "seeds")
 
 __all__ = [
     "OBJECTIVES",
     "DataPart",
+    "DataSource",
     "DevPart",
     "DevReport",
     "Finished",
@@ -26,9 +33,14 @@ __all__ = [
     "Recipe",
     "RunOptions",
     "Score",
+    "SeedStarted",
+    "SeedsFinished",
+    "Spread",
     "Started",
     "StepReport",
     "Task",
+    "TrainEvent",
+    "TrainResult",
     "TrainSettings",
     "Training",
     "build_objective",
@@ -38,4 +50,18 @@ __all__ = [
     "run_seeds",
     "start_training",
     "train",
+    "train_steps",
 ]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in __all__:
+        raise AttributeError(f"module 'twinvec.training' has no attribute {name!r}")
+    for package in ("torch", "transformers", "matplotlib"):
+        require(package, extra="train", feature="Training")
+    modules = (import_module(f"twinvec.training.{module}") for module in _MODULES)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

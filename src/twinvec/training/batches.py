@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from twinvec.data.examples import Examples
+from twinvec.data.roles import find_kind
 from twinvec.model.tokenizer import Tokenizer
 from twinvec.training.objectives import compare
 from twinvec.training.teachers import joined_vectors
@@ -49,9 +50,9 @@ class TokenTable:
         """How many tokens each text has, ``(n,)``."""
         return np.diff(self.starts)
 
-    def rows(self, places: Sequence[int] | Ids) -> list[Ids]:
+    def rows(self, indices: Sequence[int] | Ids) -> list[Ids]:
         """The ids of some texts."""
-        return [self.ids[self.starts[i] : self.starts[i + 1]].astype(np.int64) for i in places]
+        return [self.ids[self.starts[i] : self.starts[i + 1]].astype(np.int64) for i in indices]
 
 
 def tokenize(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> TokenTable:
@@ -61,9 +62,9 @@ def tokenize(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> Tok
     for start in range(0, len(texts), AT_ONCE):
         rows = tokenizer.ids(texts[start : start + AT_ONCE])
         n_cut += sum(len(row) > room for row in rows)
-        dressed = [tokenizer.dress(tokenizer.cut(row, room) if len(row) > room else row) for row in rows]
-        lengths += [len(row) for row in dressed]
-        chunks.append(np.fromiter((i for row in dressed for i in row), dtype=np.int32))
+        whole = [tokenizer.add_special_tokens(tokenizer.cut(row, room) if len(row) > room else row) for row in rows]
+        lengths += [len(row) for row in whole]
+        chunks.append(np.fromiter((i for row in whole for i in row), dtype=np.int32))
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     ids = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int32)
     return TokenTable(ids, starts, n_cut)
@@ -149,8 +150,8 @@ def _grouped_order(data: SampledSet, batch_size: int, rng: np.random.Generator) 
         return rng.permutation(n)
     shuffled = rng.permutation(n)
     _, group = np.unique(_limited(data.groups[shuffled], max(1, batch_size // GROUP_SHARE)), return_inverse=True)
-    place = rng.permutation(int(group.max()) + 1)
-    return np.asarray(shuffled[np.argsort(place[group], kind="stable")])
+    order = rng.permutation(int(group.max()) + 1)
+    return np.asarray(shuffled[np.argsort(order[group], kind="stable")])
 
 
 def _limited(groups: Ids, most: int) -> Ids:
@@ -187,9 +188,6 @@ def _ceil(n: int, size: int) -> int:
     return -(-n // size)
 
 
-GROUPED_KINDS = ("labelled_pairs", "scored_pairs", "marked_pairs", "triplets")  # ranking wants different texts
-
-
 @dataclass(frozen=True)
 class Task:
     """Examples, their tokens and their objective; ``teachers`` are ``(texts, width)`` each, of every different text."""
@@ -204,31 +202,31 @@ class Task:
     def sampled(self) -> SampledSet:
         """What sampling needs to know."""
         lengths = self.tokens.lengths
-        whole = sum(_by_row(lengths[places]).sum(axis=1) for places in self.examples.places.values())
-        first = next(iter(self.examples.places.values()))
-        groups = first if self.examples.kind in GROUPED_KINDS else None
+        whole = sum(_by_row(lengths[indices]).sum(axis=1) for indices in self.examples.indices.values())
+        first = next(iter(self.examples.indices.values()))
+        groups = first if find_kind(self.examples.kind).is_grouped else None
         return SampledSet(np.asarray(whole), groups, self.share)
 
     def texts_of(self, rows: Ids) -> tuple[Ids, dict[str, Ids]]:
-        """The different texts of some rows, and for each role the places of its texts among them."""
-        places = {role: texts[rows] for role, texts in self.examples.places.items()}
-        different, where = np.unique(np.concatenate([each.ravel() for each in places.values()]), return_inverse=True)
-        ends = np.cumsum([each.size for each in places.values()])[:-1]
+        """The different texts of some rows, and for each role the indices of its texts among them."""
+        indices = {role: texts[rows] for role, texts in self.examples.indices.items()}
+        different, where = np.unique(np.concatenate([each.ravel() for each in indices.values()]), return_inverse=True)
+        ends = np.cumsum([each.size for each in indices.values()])[:-1]
         found = np.split(where, ends)
         return different, {
-            role: part.reshape(each.shape) for (role, each), part in zip(places.items(), found, strict=True)
+            role: part.reshape(each.shape) for (role, each), part in zip(indices.items(), found, strict=True)
         }
 
     def loss(self, vectors: Tensor, rows: Ids, texts: tuple[Ids, dict[str, Ids]]) -> Tensor:
         """The objective of some rows; ``vectors`` are those of their different texts."""
-        _, places = texts
-        index = {role: torch.from_numpy(each).to(vectors.device) for role, each in places.items()}
+        _, indices = texts
+        index = {role: torch.from_numpy(each).to(vectors.device) for role, each in indices.items()}
         by_role = {role: vectors[each] for role, each in index.items()}
         return compare(self.objective, by_role, target=self._target(rows, vectors.device), ids=index)
 
     def _target(self, rows: Ids, device: Any) -> Tensor | None:  # noqa: ANN401 - a torch device
         if self.teachers:
-            own = self.examples.places["text"][rows]
+            own = self.examples.indices["text"][rows]
             return torch.from_numpy(joined_vectors([each[own] for each in self.teachers])).to(device)
         if self.examples.targets is None:
             return None

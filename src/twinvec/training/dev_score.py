@@ -15,7 +15,7 @@ from twinvec.training.network import Network, StaticNetwork
 from twinvec.types import Array, Vectors
 from twinvec.vectors import similarity_pairwise, unit_rows
 
-__all__ = ["JUDGED_KINDS", "Judge"]
+__all__ = ["DEV_SCORES", "DevScore"]
 
 
 def spearman_of_cosine(vectors: Mapping[str, Vectors], gold: Array) -> float:
@@ -42,7 +42,8 @@ def first_hit_rate(vectors: Mapping[str, Vectors], _: Array) -> float:
     return 100 * n_hits / len(anchors)
 
 
-JUDGED_KINDS: dict[str, tuple[str, Callable[[Mapping[str, Vectors], Array], float]]] = {
+# Kind of examples -> what the score is, and how it is computed.
+DEV_SCORES: dict[str, tuple[str, Callable[[Mapping[str, Vectors], Array], float]]] = {
     "scored_pairs": ("Spearman x 100 of cosine", spearman_of_cosine),
     "triplets": ("accuracy by cosine, %", triplet_accuracy),
     "ranked": ("first hit by cosine, %", first_hit_rate),
@@ -50,26 +51,26 @@ JUDGED_KINDS: dict[str, tuple[str, Callable[[Mapping[str, Vectors], Array], floa
 
 
 @dataclass(frozen=True)
-class Judge:
+class DevScore:
     """Examples with their tokens, and the score that goes with their kind."""
 
     examples: Examples
     tokens: TokenTable
 
     def __post_init__(self) -> None:
-        if self.examples.kind not in JUDGED_KINDS:
-            raise UnknownNameError("kind of examples to judge by:", self.examples.kind, JUDGED_KINDS)
+        if self.examples.kind not in DEV_SCORES:
+            raise UnknownNameError("kind of dev examples:", self.examples.kind, DEV_SCORES)
         targets = self.examples.targets
         if self.examples.kind == "scored_pairs" and (targets is None or targets.min() == targets.max()):
             raise InputError(
                 f"All {len(self.examples)} scores of {self.examples.name} are equal: nothing correlates with them.",
-                hint="Judge by a file with different scores.",
+                hint="Use a file with different scores.",
             )
 
     @property
     def protocol(self) -> str:
         """What the score is."""
-        return JUDGED_KINDS[self.examples.kind][0]
+        return DEV_SCORES[self.examples.kind][0]
 
     def score(self, network: Network | StaticNetwork) -> float:
         """The score of the network as it is; higher is better.
@@ -78,10 +79,10 @@ class Judge:
         """
         rows = self.tokens.rows(np.arange(len(self.tokens)))
         vectors = network.encode(rows)
-        by_role = {role: vectors[places] for role, places in self.examples.places.items()}
+        by_role = {role: vectors[indices] for role, indices in self.examples.indices.items()}
         targets = self.examples.targets
         try:
-            return JUDGED_KINDS[self.examples.kind][1](by_role, np.empty(0) if targets is None else targets)
+            return DEV_SCORES[self.examples.kind][1](by_role, np.empty(0) if targets is None else targets)
         except InputError as error:
             raise TrainingError(
                 f"The model tells no pair of {self.examples.name} from another: {error.problem}",

@@ -27,7 +27,7 @@ __all__ = [
     "backward",
     "n_steps",
     "start_training",
-    "train",
+    "train_steps",
 ]
 
 LossOf = Callable[[Tensor], Tensor]  # of the vectors of all different texts, (texts, width)
@@ -55,9 +55,9 @@ class EncodeTexts:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of this process's texts: their places in the batch, and what dropout draws from."""
+    """Some of this process's texts: their indices in the batch, and what dropout draws from."""
 
-    places: slice
+    indices: slice
     draw: tuple[int, ...]
 
 
@@ -69,19 +69,19 @@ def backward(
     ``rows`` are the ids of all different texts of the batch; ``draw`` names the step.
     """
     processes = encode.processes
-    places = processes.share(np.array([len(row) for row in rows]))
-    mine = [rows[i] for i in places]
+    indices = processes.share(np.array([len(row) for row in rows]))
+    mine = [rows[i] for i in indices]
     parts = list(_parts(len(mine), encode.cached_texts, (*draw, processes.rank)))
     with torch.set_grad_enabled(len(parts) == 1):
         none = torch.zeros(0, encode.network.width, device=processes.device)
-        vectors = torch.cat([none, *(encode.vectors(mine[part.places], part.draw) for part in parts)])
+        vectors = torch.cat([none, *(encode.vectors(mine[part.indices], part.draw) for part in parts)])
     if len(parts) != 1:
         vectors.requires_grad_()
-    loss = loss_of(processes.joint(vectors, places, len(rows)))
+    loss = loss_of(processes.joint(vectors, indices, len(rows)))
     (scale * loss).backward()
     if len(parts) > 1:
         for part in parts:
-            encode.vectors(mine[part.places], part.draw).backward(vectors.grad[part.places])
+            encode.vectors(mine[part.indices], part.draw).backward(vectors.grad[part.indices])
     return float(loss.detach())
 
 
@@ -145,7 +145,7 @@ def n_steps(tasks: Sequence[Task], settings: TrainSettings) -> int:
     return min(steps, settings.max_steps or steps)
 
 
-def train(
+def train_steps(
     training: Training, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
 ) -> Iterator[StepReport]:
     """Train from ``training.step`` to the end, yielding after every step."""

@@ -48,16 +48,16 @@ class UsedRows(nn.Module):  # type: ignore[misc] # torch is not typed here
         self.register_buffer("_used", torch.from_numpy(used).to(whole.weight.device), persistent=False)
         self.weight = nn.Parameter(whole.weight.detach()[self._used].clone())
         # An id that was not announced finds no row, and fails loudly.
-        places = torch.full((len(whole.weight),), len(used), device=whole.weight.device)
-        places[self._used] = torch.arange(len(used), device=whole.weight.device)
-        self.register_buffer("_places", places, persistent=False)
+        indices = torch.full((len(whole.weight),), len(used), device=whole.weight.device)
+        indices[self._used] = torch.arange(len(used), device=whole.weight.device)
+        self.register_buffer("_indices", indices, persistent=False)
         padding = whole.padding_idx
-        is_there = padding is not None and int(places[padding]) < len(used)
-        self._padding = int(places[padding]) if is_there else None
+        is_there = padding is not None and int(indices[padding]) < len(used)
+        self._padding = int(indices[padding]) if is_there else None
 
     def forward(self, ids: Tensor) -> Tensor:
         """Rows of the table, ``(..., width)``; the padding row gets no gradient, as in the whole table."""
-        return embedding(self._places[ids], self.weight, padding_idx=self._padding)
+        return embedding(self._indices[ids], self.weight, padding_idx=self._padding)
 
     def whole(self) -> nn.Embedding:
         """The whole table, with the rows as they are now."""
@@ -137,22 +137,22 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
         finally:
             model.set_input_embeddings(part)
 
-    def write(self, place: Path, *, stored: StoredPrecision = "float32") -> None:
-        """Write the model into ``place``, an empty folder that exists."""
+    def write(self, path: Path, *, stored: StoredPrecision = "float32") -> None:
+        """Write the model into ``path``, an empty folder that exists."""
         with self.whole_table(), quiet(transformers.utils.logging):
-            self.backbone.model.save_pretrained(place)
-        write_model(self.folder, place)
+            self.backbone.model.save_pretrained(path)
+        write_model(self.folder, path)
         # The first config.json, by transformers, told of dropout rates that were set for the training alone.
-        config = read_json(place / "config.json")
+        config = read_json(path / "config.json")
         config.pop("torch_dtype", None)
         architecture = type(self.backbone.model).__name__
-        write_json(place / "config.json", config | {"architectures": [architecture], "dtype": "float32"})
+        write_json(path / "config.json", config | {"architectures": [architecture], "dtype": "float32"})
         if stored == "int8":
-            weights = read_weights(place)
-            (place / "model.safetensors").unlink()
-            save_file(pack_int8(weights), place / "model.safetensors", metadata={"format": "pt"})
+            weights = read_weights(path)
+            (path / "model.safetensors").unlink()
+            save_file(pack_int8(weights), path / "model.safetensors", metadata={"format": "pt"})
         for index, head in enumerate(self.heads, start=2):
-            write_head(head, place / module_path(index, self.folder.modules[index - 1]))
+            write_head(head, path / module_path(index, self.folder.modules[index - 1]))
 
 
 TEXTS_AT_ONCE = 4096
@@ -193,10 +193,10 @@ class StaticNetwork(nn.Module):  # type: ignore[misc] # torch is not typed here
     def train_only(self, used: Ids) -> None:
         """The whole table is trained: it has no other part."""
 
-    def write(self, place: Path, *, stored: StoredPrecision = "float32") -> None:
-        """Write the model into ``place``, an empty folder that exists."""
+    def write(self, path: Path, *, stored: StoredPrecision = "float32") -> None:
+        """Write the model into ``path``, an empty folder that exists."""
         table = self.table.detach().cpu().numpy()
-        fill_static(place, self.folder.backbone / "tokenizer.json", table, precision=stored)
+        fill_static(path, self.folder.backbone / "tokenizer.json", table, precision=stored)
 
 
 def start_table(folder: ModelFolder, tokenizer: Tokenizer, width: int, counts: Ids) -> Vectors:
@@ -211,7 +211,9 @@ def start_table(folder: ModelFolder, tokenizer: Tokenizer, width: int, counts: I
     vectors = np.empty((len(counts), encoder.engine.width), dtype=np.float32)
     for start in range(0, len(counts), TOKENS_AT_ONCE):
         tokens = range(start, min(start + TOKENS_AT_ONCE, len(counts)))
-        vectors[start : tokens.stop] = encoder.engine.runtime.vectors(pad([tokenizer.dress([i]) for i in tokens]))
+        vectors[start : tokens.stop] = encoder.engine.runtime.vectors(
+            pad([tokenizer.add_special_tokens([i]) for i in tokens])
+        )
     vectors -= vectors.mean(axis=0)
     values, axes = np.linalg.eigh(vectors.T.astype(np.float64) @ vectors)
     components = vectors @ axes[:, np.argsort(-values, kind="stable")[:width]].astype(np.float32)

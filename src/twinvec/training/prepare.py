@@ -1,4 +1,4 @@
-"""From a recipe to what the loop needs: the network, the tasks, the judges, and what makes this run this run."""
+"""From a recipe to what the loop needs: the network, the tasks, dev and test data, and the identity of the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from twinvec.model.identity import model_digest
 from twinvec.model.tokenizer import Tokenizer, load_tokenizer
 from twinvec.training.batches import Task, TokenTable, tokenize
 from twinvec.training.checkpoint import START
-from twinvec.training.dev_score import Judge
+from twinvec.training.dev_score import DevScore
 from twinvec.training.network import Network, StaticNetwork, start_table
 from twinvec.training.objectives import build_objective
 from twinvec.training.processes import HEADS, Processes, drawn_from
@@ -49,12 +49,12 @@ class Material:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the loop and the judging need."""
+    """What the loop and the dev scores need."""
 
     network: Network | StaticNetwork
     tasks: tuple[Task, ...]
-    dev: Judge | None
-    test: tuple[Judge, ...]
+    dev: DevScore | None
+    test: tuple[DevScore, ...]
 
 
 def read_material(recipe: Recipe) -> Material:
@@ -68,7 +68,7 @@ def read_material(recipe: Recipe) -> Material:
     teachers = dict.fromkeys(teacher for part in recipe.data for teacher in part.teachers)
     named |= {f"teacher {Path(name).name}": model_digest(find_model(name)) for name in teachers}
     read = [*data, *([dev] if dev else [])]
-    named |= {f"data {place} ({each.name})": each.digest() for place, each in enumerate(read, start=1)}
+    named |= {f"data {index} ({each.name})": each.digest() for index, each in enumerate(read, start=1)}
     return Material(folder, data, dev, tuple(read_examples(source) for source in recipe.test), named)
 
 
@@ -84,18 +84,18 @@ def prepare(recipe: Recipe, material: Material, *, work: Path, processes: Proces
         network = _static(recipe.model, folder, tokenizer, tables)
     network.folder = replace(network.folder, max_tokens=max_tokens)
     tasks = []
-    for place, (part, examples, table) in enumerate(zip(recipe.data, material.data, tables, strict=True)):
+    for index, (part, examples, table) in enumerate(zip(recipe.data, material.data, tables, strict=True)):
         teachers = teacher_vectors(
             part.teachers, examples.texts, precision=part.teacher_precision, work=work, processes=processes
         )
-        with drawn_from(HEADS, recipe.training.seed, place):  # the weights that a head starts from
+        with drawn_from(HEADS, recipe.training.seed, index):  # the weights that a head starts from
             objective = _objective(part, examples, network.width, teachers)
         tasks.append(Task(examples, table, objective, part.share, teachers))
     return Prepared(
         network=network,
         tasks=tuple(tasks),
-        dev=Judge(material.dev, tokens(material.dev)) if material.dev else None,
-        test=tuple(Judge(examples, tokens(examples)) for examples in material.test),
+        dev=DevScore(material.dev, tokens(material.dev)) if material.dev else None,
+        test=tuple(DevScore(examples, tokens(examples)) for examples in material.test),
     )
 
 

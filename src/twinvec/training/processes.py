@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, distributed
 
+from twinvec.choices import TrainDevice
 from twinvec.errors import DeviceError, TwinvecError
 from twinvec.types import Ids
 
@@ -20,13 +21,11 @@ __all__ = [
     "ALONE",
     "DROPOUT",
     "HEADS",
-    "DeviceChoice",
     "Processes",
     "drawn_from",
     "find_processes",
 ]
 
-DeviceChoice = Literal["auto", "cpu", "cuda"]
 Result = TypeVar("Result")
 
 PATIENCE = timedelta(hours=24)  # one process may make a teacher's vectors for long while the others wait
@@ -46,7 +45,7 @@ class Processes:
         return self.rank == 0
 
     def share(self, lengths: Ids) -> Ids:
-        """The places of the texts that this process encodes, ``lengths`` being the tokens of each.
+        """The indices of the texts that this process encodes, ``lengths`` being the tokens of each.
 
         >>> Processes(rank=1, count=2).share(np.array([5, 9, 7, 3]))
         array([0, 2])
@@ -56,11 +55,11 @@ class Processes:
         turn = np.arange(len(order)) % (2 * self.count)
         return np.sort(order[np.minimum(turn, 2 * self.count - 1 - turn) == self.rank])
 
-    def joint(self, mine: Tensor, places: Ids, n: int) -> Tensor:
-        """All ``(n, width)`` vectors; gradients flow to those of this process, ``mine``, at ``places``."""
+    def joint(self, mine: Tensor, indices: Ids, n: int) -> Tensor:
+        """All ``(n, width)`` vectors; gradients flow to those of this process, ``mine``, at ``indices``."""
         if self.count == 1:
             return mine  # all of them, in order
-        index = torch.from_numpy(places).to(mine.device)
+        index = torch.from_numpy(indices).to(mine.device)
         rows = mine.new_zeros(n, mine.shape[1])
         with torch.no_grad():
             rows[index] = mine.detach()
@@ -109,7 +108,7 @@ def _gradient(parameter: Any) -> Tensor:  # noqa: ANN401 - a torch Parameter
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
-def find_processes(device: DeviceChoice = "auto") -> Processes:
+def find_processes(device: TrainDevice = "auto") -> Processes:
     """This process as its launcher made it (``accelerate launch``, ``torchrun``); without one, the only one."""
     if device == "cuda" and not torch.cuda.is_available():
         raise DeviceError("torch sees no CUDA device.", hint="Use --device cpu.")
@@ -117,12 +116,12 @@ def find_processes(device: DeviceChoice = "auto") -> Processes:
     count, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
     if count == 1:
         return Processes(device="cuda" if has_cuda else "cpu")
-    place = int(os.environ.get("LOCAL_RANK", rank))
+    index = int(os.environ.get("LOCAL_RANK", rank))
     if has_cuda:
-        torch.cuda.set_device(place)
+        torch.cuda.set_device(index)
     if not distributed.is_initialized():
         distributed.init_process_group("nccl" if has_cuda else "gloo", timeout=PATIENCE)
-    return Processes(rank, count, f"cuda:{place}" if has_cuda else "cpu")
+    return Processes(rank, count, f"cuda:{index}" if has_cuda else "cpu")
 
 
 HEADS, DROPOUT = 0, 1  # the first number of what is drawn, so that no two draws are the same

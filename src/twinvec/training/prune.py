@@ -88,13 +88,13 @@ def shrink_model(
             # the number of the layer is the first in the stored name too
             renamed = re.sub(r"\d+", str(kept.index(layer)), names[name], count=1)
             small[renamed] = _cut(block[2], values, neurons[layer])
-    with saved_folder(target, MODEL) as place:
-        write_model(folder, place)
+    with saved_folder(target, MODEL) as path:
+        write_model(folder, path)
         if special_tokens:
-            keep_special_tokens(place, special_tokens)
-        save_file(small, place / "model.safetensors", metadata={"format": "pt"})
-        config = read_json(place / "config.json")
-        write_json(place / "config.json", config | {"num_hidden_layers": len(kept), "intermediate_size": n_kept})
+            keep_special_tokens(path, special_tokens)
+        save_file(small, path / "model.safetensors", metadata={"format": "pt"})
+        config = read_json(path / "config.json")
+        write_json(path / "config.json", config | {"num_hidden_layers": len(kept), "intermediate_size": n_kept})
 
 
 def _checked_layers(layers: Sequence[int], backbone: Backbone) -> list[int]:

@@ -72,8 +72,8 @@ def _total(states: Tensor, weights: Tensor) -> Tensor:
     return weights.sum(dim=1, keepdim=True).clamp(min=1).to(states.dtype)
 
 
-def _chosen(states: Tensor, places: Tensor) -> Tensor:
-    return states[torch.arange(len(states), device=states.device), places]
+def _chosen(states: Tensor, indices: Tensor) -> Tensor:
+    return states[torch.arange(len(states), device=states.device), indices]
 
 
 POOLERS: dict[str, Pooler] = {
@@ -158,12 +158,12 @@ def _(module: Normalize, *, trust_pickle: bool) -> nn.Module:
     return UnitHead()
 
 
-def write_head(head: nn.Module, place: Path) -> None:
+def write_head(head: nn.Module, path: Path) -> None:
     """Replace the weights in a module's folder by those of ``head``."""
     state = {name: values.detach().cpu().contiguous() for name, values in head.state_dict().items()}
     if state:
-        (place / "pytorch_model.bin").unlink(missing_ok=True)
-        save_file(state, place / "model.safetensors", metadata={"format": "pt"})
+        (path / "pytorch_model.bin").unlink(missing_ok=True)
+        save_file(state, path / "model.safetensors", metadata={"format": "pt"})
 
 
 def wk_vectors(layers: Tensor, mask: Tensor, settings: WKSettings) -> Tensor:

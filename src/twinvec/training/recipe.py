@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from twinvec.choices import Precision, StoredPrecision
+from twinvec.choices import POOLINGS, Precision, StoredPrecision
 from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, UnknownNameError
-from twinvec.model.folder import POOLING_MODES
 from twinvec.training.batches import Mixing
-from twinvec.training.dev_score import JUDGED_KINDS
+from twinvec.training.dev_score import DEV_SCORES
 from twinvec.training.objectives import OBJECTIVES, build_objective
 from twinvec.training.objectives.common import above_zero, yes_or_no
 from twinvec.training.objectives.matryoshka import check_widths
@@ -102,7 +101,7 @@ Keep = Literal["best", "last"]
 
 
 def listed(values: object, name: str) -> tuple[Any, ...]:
-    """A list as a tuple; a bare text is no list of its letters.
+    """A list as a tuple; a bare text is not a list of its letters.
 
     >>> listed(["a", "b"], "teachers")
     ('a', 'b')
@@ -132,8 +131,8 @@ class ModelPart:
     trust_pickle: bool = False
 
     def __post_init__(self) -> None:
-        if self.pooling is not None and self.pooling not in POOLING_MODES:
-            raise UnknownNameError("pooling", self.pooling, POOLING_MODES)
+        if self.pooling is not None and self.pooling not in POOLINGS:
+            raise UnknownNameError("pooling", self.pooling, POOLINGS)
         if not isinstance(self.start, str) or not self.start:
             raise InputError(f"start must be the folder or the name of a model, got {self.start!r:.60}.")
         yes_or_no("trust_pickle", self.trust_pickle)
@@ -201,7 +200,7 @@ class DataPart:
 
 @dataclass(frozen=True, slots=True)
 class DevPart:
-    """What weights are judged by, every ``every`` steps (default: ten times in the run), and which ones are kept.
+    """The data that weights are scored on, every ``every`` steps (default: ten times in the run), and which are kept.
 
     ``keep="last"`` is for a dev set that shows less than what is learned: it stops nothing and chooses nothing.
     """
@@ -212,8 +211,8 @@ class DevPart:
     keep: Keep = "best"
 
     def __post_init__(self) -> None:
-        if self.source.kind not in JUDGED_KINDS:
-            raise UnknownNameError("kind of dev examples:", self.source.kind, JUDGED_KINDS)
+        if self.source.kind not in DEV_SCORES:
+            raise UnknownNameError("kind of dev examples:", self.source.kind, DEV_SCORES)
         for name in ("every", "patience"):
             check_count(name, getattr(self, name), optional=True)
         if self.keep not in get_args(Keep):
@@ -221,7 +220,7 @@ class DevPart:
         if self.keep == "last" and self.patience is not None:
             raise InputError(
                 f"keep = 'last' with patience = {self.patience} makes no sense.",
-                hint="Who stops when the score falls wants the best weights: leave one of the two out.",
+                hint="patience implies keep = 'best'; remove one of the two.",
             )
 
 
@@ -239,5 +238,5 @@ class Recipe:
         if not self.data:
             raise InputError("A recipe needs at least one data set.", hint="Add a table [[data]] with a file.")
         for source in self.test:
-            if source.kind not in JUDGED_KINDS:
-                raise UnknownNameError("kind of test examples:", source.kind, JUDGED_KINDS)
+            if source.kind not in DEV_SCORES:
+                raise UnknownNameError("kind of test examples:", source.kind, DEV_SCORES)

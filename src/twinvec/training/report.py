@@ -85,21 +85,21 @@ The vectors are read out of all layers by SBERT-WK, which other libraries do not
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
-def write_card(place: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
+def write_card(path: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
     """Write ``README.md``, and the scores as ``training/scores.json``."""
-    (place / "README.md").write_text(
-        card(recipe, finished, first=first, only_ours=_only_ours(place, recipe)), encoding="utf-8"
+    (path / "README.md").write_text(
+        card(recipe, finished, first=first, only_ours=_only_ours(path, recipe)), encoding="utf-8"
     )
     rows = [{"data": score.data, "protocol": score.protocol, "value": score.value} for score in finished.scores]
     write_json(
-        place / "training/scores.json",
+        path / "training/scores.json",
         {"seed": recipe.training.seed, "step": finished.step, "dev_before": first, "scores": rows},
     )
 
 
-def _only_ours(place: Path, recipe: Recipe) -> str:
-    """Why other libraries cannot use the model in ``place``; empty if they can."""
-    is_wk = not recipe.model.static and isinstance(read_model_folder(place).readout, WK)
+def _only_ours(path: Path, recipe: Recipe) -> str:
+    """Why other libraries cannot use the model in ``path``; empty if they can."""
+    is_wk = not recipe.model.static and isinstance(read_model_folder(path).readout, WK)
     return (INT8 if recipe.model.stored == "int8" else "") + (ALL_LAYERS if is_wk else "")
 
 

@@ -6,13 +6,14 @@ The model appears at ``target`` in one move, when it is done. A run that is star
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
 
+from twinvec.choices import TrainDevice
 from twinvec.errors import TrainingError
 from twinvec.files import new_folder, write_json
 from twinvec.ownership import MODEL
@@ -25,19 +26,19 @@ from twinvec.training.checkpoint import (
     save_checkpoint,
     save_weights,
 )
-from twinvec.training.dev_score import Judge
-from twinvec.training.loop import StepReport, Training, n_steps, start_training, train
+from twinvec.training.dev_score import DevScore
+from twinvec.training.loop import StepReport, Training, n_steps, start_training, train_steps
 from twinvec.training.prepare import Prepared, prepare, read_material
-from twinvec.training.processes import DeviceChoice, Processes, find_processes
+from twinvec.training.processes import Processes, find_processes
 from twinvec.training.recipe import Recipe, check_count
 from twinvec.training.recipe_file import recipe_as_toml, with_whole_paths
 from twinvec.training.report import DevReport, Event, Finished, Score, Started, draw_curve, write_card
 
-__all__ = ["USUAL", "RunOptions", "run_recipe"]
+__all__ = ["DEFAULT_OPTIONS", "RunOptions", "run_recipe"]
 
 logger = logging.getLogger(__name__)
 
-N_JUDGED = 10  # dev scores taken in a run, unless the recipe says how often
+N_DEV_SCORES = 10  # dev scores taken in a run, unless the recipe says how often
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,14 @@ class RunOptions:
 
     checkpoint_every: int = 500
     force: bool = False
-    device: DeviceChoice = "auto"
+    device: TrainDevice = "auto"
     should_stop: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         check_count("checkpoint_every", self.checkpoint_every, optional=False)
 
 
-USUAL = RunOptions()
+DEFAULT_OPTIONS = RunOptions()
 
 
 @dataclass
@@ -69,16 +70,16 @@ class Progress:
 
 
 def _progress(saved: object, path: Path) -> Progress:
-    usual = asdict(Progress())
-    if not isinstance(saved, dict) or saved.keys() != usual.keys():
+    default = asdict(Progress())
+    if not isinstance(saved, dict) or saved.keys() != default.keys():
         raise TrainingError(f"{path} does not say how far the run is.", hint="Start over with --force, or restore it.")
     for name, value in saved.items():
-        if not isinstance(value, (int, float)) and not (value is None and usual[name] is None):
+        if not isinstance(value, (int, float)) and not (value is None and default[name] is None):
             raise TrainingError(f"{path} says that {name} is {value!r:.40}.", hint="Start over with --force.")
     return Progress(**saved)
 
 
-def run_recipe(recipe: Recipe, target: Path, options: RunOptions = USUAL) -> Iterator[Event]:
+def run_recipe(recipe: Recipe, target: Path, options: RunOptions = DEFAULT_OPTIONS) -> Generator[Event, None, None]:
     """Train by a recipe and write the model to ``target``.
 
     Leave the loop whenever you like: the state is saved, and the next run goes on from there.
@@ -138,14 +139,14 @@ class Run:
         )
 
     def steps(self) -> Iterator[StepReport | DevReport]:
-        """All steps that are left; logged, judged and saved as they are made."""
+        """All steps that are left; logged, scored and saved as they are made."""
         log = self._open_log()
         try:
             if self._has_patience_ended():
                 return
             settings, processes = self.recipe.training, self.processes
-            for report in train(self.training, self.prepared.tasks, settings=settings, processes=processes):
-                # Judged before anything is told: who stops at a report stops with the score that belongs to it.
+            for report in train_steps(self.training, self.prepared.tasks, settings=settings, processes=processes):
+                # Scored before anything is told: who stops at a report stops with the score that belongs to it.
                 reports = self._after(report, log)
                 if report.step % self.options.checkpoint_every == 0:
                     self.save()
@@ -171,9 +172,9 @@ class Run:
         log.add(asdict(report))
         if not self._is_due(report.step):
             return [report]
-        judged = self._judge()
-        log.add({"step": judged.step, "dev": judged.score})
-        return [report, judged]
+        scored = self._score_dev()
+        log.add({"step": scored.step, "dev": scored.score})
+        return [report, scored]
 
     def _saved_if_stopped(self, reports: list[StepReport | DevReport]) -> Iterator[StepReport | DevReport]:
         try:
@@ -188,14 +189,14 @@ class Run:
         """Whether the dev score is to be taken after this step."""
         if self.recipe.dev is None:
             return False
-        every = self.recipe.dev.every or -(-self.n_steps // N_JUDGED)
+        every = self.recipe.dev.every or -(-self.n_steps // N_DEV_SCORES)
         return step % every == 0 or step == self.n_steps
 
-    def _score(self, judge: Judge) -> float:
+    def _score(self, dev: DevScore) -> float:
         """The score as the first process finds it, told to all."""
-        return self.processes.first(lambda: judge.score(self.prepared.network))
+        return self.processes.first(lambda: dev.score(self.prepared.network))
 
-    def _judge(self) -> DevReport:
+    def _score_dev(self) -> DevReport:
         assert self.prepared.dev is not None
         score, progress = self._score(self.prepared.dev), self.progress
         progress.last_score = score
@@ -234,8 +235,8 @@ class Run:
             step = self.progress.best_step
         finished = Finished(self.folder.target, step, tuple(self._final_scores()), self.progress.seconds)
         try:
-            with new_folder(self.folder.target, MODEL, replace=self.options.force) as place:
-                self._write(place, finished)
+            with new_folder(self.folder.target, MODEL, replace=self.options.force) as path:
+                self._write(path, finished)
         except (OSError, SafetensorError) as error:
             raise TrainingError(
                 f"Cannot write the model to {self.folder.target}: {error}.",
@@ -249,15 +250,15 @@ class Run:
         kept = self.progress.best_score if self._keeps_best else self.progress.last_score
         if dev is not None and kept is not None:
             yield Score(dev.examples.name, dev.protocol, kept)
-        for judge in self.prepared.test:
+        for each in self.prepared.test:
             try:
-                yield Score(judge.examples.name, judge.protocol, judge.score(self.prepared.network))
+                yield Score(each.examples.name, each.protocol, each.score(self.prepared.network))
             except TrainingError as error:
                 logger.warning("%s", error)
 
-    def _write(self, place: Path, finished: Finished) -> None:
-        self.prepared.network.write(place, stored=self.recipe.model.stored)
-        more = place / "training"
+    def _write(self, path: Path, finished: Finished) -> None:
+        self.prepared.network.write(path, stored=self.recipe.model.stored)
+        more = path / "training"
         more.mkdir()
         (more / "recipe.toml").write_text(recipe_as_toml(with_whole_paths(self.recipe)), encoding="utf-8")
         write_json(more / "identity.json", self.identity)
@@ -269,4 +270,4 @@ class Run:
             title=f"{self.training.step:,} steps",
             protocol=dev.protocol if dev else "",
         )
-        write_card(place, recipe=self.recipe, finished=finished, first=self.progress.first_score)
+        write_card(path, recipe=self.recipe, finished=finished, first=self.progress.first_score)

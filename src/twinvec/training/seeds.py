@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import statistics
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,10 @@ from twinvec.training.checkpoint import check_model_target
 from twinvec.training.prepare import read_material
 from twinvec.training.processes import find_processes
 from twinvec.training.recipe import Recipe
-from twinvec.training.report import Event
-from twinvec.training.run import USUAL, RunOptions, run_recipe
+from twinvec.training.report import Event, Score
+from twinvec.training.run import DEFAULT_OPTIONS, RunOptions, run_recipe
 
-__all__ = ["SeedStarted", "SeedsFinished", "Spread", "run_seeds"]
+__all__ = ["SeedStarted", "SeedsFinished", "Spread", "TrainEvent", "run_seeds"]
 
 SCORES = "training/scores.json"
 
@@ -68,10 +68,19 @@ class SeedsFinished:
     best_seed: int
     spreads: tuple[Spread, ...]
 
+    @property
+    def best_scores(self) -> tuple[Score, ...]:
+        """The scores of the model that was kept: dev's, then the tests'."""
+        index = self.seeds.index(self.best_seed)
+        return tuple(Score(each.data, each.protocol, each.values[index]) for each in self.spreads)
+
+
+TrainEvent = Event | SeedStarted | SeedsFinished
+
 
 def run_seeds(
-    recipe: Recipe, target: Path, n_seeds: int, options: RunOptions = USUAL
-) -> Iterator[Event | SeedStarted | SeedsFinished]:
+    recipe: Recipe, target: Path, n_seeds: int, options: RunOptions = DEFAULT_OPTIONS
+) -> Generator[TrainEvent, None, None]:
     """Train ``n_seeds`` times, with the recipe's seed and those after it."""
     if recipe.dev is None:
         raise InputError("Several seeds need a score to choose the best by.", hint="Name dev data.")
@@ -112,12 +121,12 @@ def _gather(target: Path, folders: dict[int, Path], options: RunOptions) -> Seed
             hint=f"Remove that folder in {target}.seeds, and run the same command again.",
         ) from error
     best = max(zip(spreads[0].values, folders, strict=True), key=lambda pair: pair[0])[1]
-    with new_folder(target, MODEL, replace=options.force) as place:
-        shutil.copytree(folders[best], place, dirs_exist_ok=True)
+    with new_folder(target, MODEL, replace=options.force) as path:
+        shutil.copytree(folders[best], path, dirs_exist_ok=True)
         rows = [{"data": each.data, "protocol": each.protocol, "values": list(each.values)} for each in spreads]
-        write_json(place / "training/seeds.json", {"seeds": list(folders), "best_seed": best, "scores": rows})
-        card = (place / "README.md").read_text(encoding="utf-8").replace(folders[best].name, target.name)
-        (place / "README.md").write_text(card + _section(spreads, tuple(folders), best), encoding="utf-8")
+        write_json(path / "training/seeds.json", {"seeds": list(folders), "best_seed": best, "scores": rows})
+        card = (path / "README.md").read_text(encoding="utf-8").replace(folders[best].name, target.name)
+        (path / "README.md").write_text(card + _section(spreads, tuple(folders), best), encoding="utf-8")
     return SeedsFinished(target, tuple(folders), best, spreads)
 
 

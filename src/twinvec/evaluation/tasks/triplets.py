@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from twinvec.choices import Similarity
-from twinvec.data.sentences import split_running_text
+from twinvec.data.sentences import split_sentences
 from twinvec.errors import InputError
 from twinvec.evaluation.statistics import Outcome
 from twinvec.evaluation.tasks.common import Embed, check_choice, check_columns, embed_once
@@ -123,7 +123,7 @@ def usable_sections(document: Document, rule: SectionRule) -> list[list[str]]:
 
 def _sentences(paragraphs: Iterable[str], rule: SectionRule) -> Iterator[str]:
     for paragraph in paragraphs:
-        for sentence in split_running_text(paragraph):
+        for sentence in split_sentences(paragraph):
             if len(sentence.split()) >= rule.min_words:
                 yield sentence
 

@@ -6,10 +6,8 @@ An objective is a small ``nn.Module``. Its attribute ``examples`` names the kind
 
 from __future__ import annotations
 
-from twinvec.training.objectives.common import EXAMPLE_KINDS, ExampleKind
 from twinvec.training.objectives.matryoshka import Matryoshka, compare
 from twinvec.training.objectives.pairs import (
-    FEATURES,
     ContrastiveObjective,
     CosentObjective,
     CosineObjective,
@@ -21,14 +19,11 @@ from twinvec.training.objectives.ranking import RankingObjective, copies
 from twinvec.training.objectives.table import OBJECTIVES, ObjectiveKind, build_objective
 
 __all__ = [
-    "EXAMPLE_KINDS",
-    "FEATURES",
     "OBJECTIVES",
     "ContrastiveObjective",
     "CosentObjective",
     "CosineObjective",
     "DistillationObjective",
-    "ExampleKind",
     "Matryoshka",
     "ObjectiveKind",
     "RankingObjective",

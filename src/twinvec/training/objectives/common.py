@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from numbers import Integral, Real
 
 import torch.nn.functional as F
 from torch import Tensor
 
-from twinvec.data.roles import KINDS, Kind
+from twinvec.data.roles import Kind
 from twinvec.errors import InputError, UnknownNameError
 
 __all__ = [
-    "DISTANCES",
-    "EXAMPLE_KINDS",
-    "ExampleKind",
+    "DISTANCE_FUNCTIONS",
     "above_zero",
     "at_least_zero",
+    "batch_target",
+    "check_batch",
     "cosine",
     "cosine_matrix",
     "euclidean",
@@ -140,7 +139,7 @@ def manhattan(left: Tensor, right: Tensor) -> Tensor:
     return (left - right).abs().sum(dim=-1)
 
 
-DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+DISTANCE_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "cosine": cosine_distance,
     "euclidean": euclidean,
     "manhattan": manhattan,
@@ -150,32 +149,20 @@ DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 TEACHER = "target_vectors"  # the target of bare texts: no file holds it, a teacher makes it
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleKind:
-    """The texts of an example by role, in the order in which objectives take their vectors, and its target."""
-
-    name: str
-    roles: tuple[str, ...]
-    target: str | None = None
-    optional: tuple[str, ...] = ()
-
-    def check(self, given: Collection[str], *, has_target: bool) -> None:
-        """Refuse a batch that lacks a role or the target, or brings one that nobody reads."""
-        for role in given:
-            if role not in self.roles:
-                raise UnknownNameError(f"role of {self.name}", role, self.roles)
-        missing = [role for role in self.roles if role not in given and role not in self.optional]
-        if missing:
-            raise InputError(f"A batch of {self.name} needs vectors for {', '.join(self.roles)}; it lacks {missing}.")
-        if has_target != (self.target is not None):
-            wanted = f"the target {self.target!r}" if self.target else "no target"
-            raise InputError(f"A batch of {self.name} has {wanted}; this one has {'one' if has_target else 'none'}.")
+def batch_target(kind: Kind) -> str | None:
+    """The target of a batch of this kind: that of its rows, or the vectors of a teacher for bare texts."""
+    return TEACHER if kind.name == "texts" else kind.target
 
 
-def _of(kind: Kind) -> ExampleKind:
-    many = (kind.many,) if kind.many else ()
-    target = TEACHER if kind.name == "texts" else kind.target
-    return ExampleKind(kind.name, roles=kind.texts + many, target=target, optional=many)
-
-
-EXAMPLE_KINDS: dict[str, ExampleKind] = {name: _of(kind) for name, kind in KINDS.items()}
+def check_batch(kind: Kind, given: Collection[str], *, has_target: bool) -> None:
+    """Refuse a batch that lacks a role or the target, or brings one that nobody reads."""
+    for role in given:
+        if role not in kind.text_roles:
+            raise UnknownNameError(f"role of {kind.name}", role, kind.text_roles)
+    missing = [role for role in kind.texts if role not in given]
+    if missing:
+        raise InputError(f"A batch of {kind.name} needs vectors for {', '.join(kind.text_roles)}; it lacks {missing}.")
+    target = batch_target(kind)
+    if has_target != (target is not None):
+        wanted = f"the target {target!r}" if target else "no target"
+        raise InputError(f"A batch of {kind.name} has {wanted}; this one has {'one' if has_target else 'none'}.")

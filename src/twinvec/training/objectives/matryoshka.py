@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from twinvec.data.roles import Kind, find_kind
 from twinvec.errors import InputError
-from twinvec.training.objectives.common import EXAMPLE_KINDS, ExampleKind, above_zero, whole
+from twinvec.training.objectives.common import above_zero, batch_target, check_batch, whole
 from twinvec.training.objectives.ranking import copies
 
 __all__ = [
@@ -48,7 +49,7 @@ class Matryoshka(nn.Module):  # type: ignore[misc]
         Vectors, ``(..., width)``, are the arguments that have a role in the examples; all else (a label, a score, the
         teacher's vectors, ``is_copy``) is passed on as it is.
         """
-        roles = EXAMPLE_KINDS[self.examples].roles
+        roles = find_kind(self.examples).text_roles
         vectors = {name: each for name, each in arguments.items() if name in roles and each is not None}
         narrowest = min(each.shape[-1] for each in vectors.values())
         if max(self.widths) > narrowest:
@@ -84,12 +85,12 @@ def compare(
         ids: By role, ``(n,)`` or ``(n, k)``: equal ids are equal texts. With them, ranking leaves out the candidates
             that are no wrong answers (see ``copies``); without them, it takes all texts for different.
     """
-    kind = EXAMPLE_KINDS[objective.examples]
-    kind.check(vectors, has_target=target is not None)
+    kind = find_kind(objective.examples)
+    check_batch(kind, vectors, has_target=target is not None)
     arguments = {role: _at_least_float32(each) for role, each in vectors.items()}
-    one = arguments[kind.roles[0]]
-    if kind.target is not None and target is not None:
-        arguments[kind.target] = target.to(one.dtype) if target.is_floating_point() else target
+    one, name = arguments[kind.texts[0]], batch_target(kind)
+    if name is not None and target is not None:
+        arguments[name] = target.to(one.dtype) if target.is_floating_point() else target
     if kind.name == "ranked" and ids:
         arguments["is_copy"] = _copies(kind, vectors, ids).to(one.device)
     with torch.autocast(one.device.type, enabled=False):
@@ -100,8 +101,8 @@ def _at_least_float32(values: Tensor) -> Tensor:
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
-def _copies(kind: ExampleKind, vectors: Mapping[str, Tensor], ids: Mapping[str, Tensor]) -> Tensor:
+def _copies(kind: Kind, vectors: Mapping[str, Tensor], ids: Mapping[str, Tensor]) -> Tensor:
     missing = [role for role in vectors if role not in ids]
     if missing:
         raise InputError(f"A batch of {kind.name} has ids for {sorted(ids)}; they are missing for {missing}.")
-    return copies(*(ids[role] for role in kind.roles if role in vectors))
+    return copies(*(ids[role] for role in kind.text_roles if role in vectors))

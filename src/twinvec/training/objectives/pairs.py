@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from twinvec.choices import DEFAULT_FEATURES, DISTANCES, FEATURES, VECTOR_LOSSES
 from twinvec.errors import InputError
 from twinvec.training.objectives.common import (
-    DISTANCES,
+    DISTANCE_FUNCTIONS,
     above_zero,
     at_least_zero,
     cosine,
@@ -23,8 +24,6 @@ from twinvec.training.objectives.common import (
 )
 
 __all__ = [
-    "FEATURES",
-    "VECTOR_LOSSES",
     "ContrastiveObjective",
     "CosentObjective",
     "CosineObjective",
@@ -49,7 +48,7 @@ class ContrastiveObjective(nn.Module):  # type: ignore[misc]
 
     def forward(self, text1: Tensor, text2: Tensor, label: Tensor) -> Tensor:
         """The mean loss. Vectors are ``(n, width)``, ``label`` is ``(n,)``: 1 for similar, 0 for not."""
-        distance = DISTANCES[self.distance](text1, text2)
+        distance = DISTANCE_FUNCTIONS[self.distance](text1, text2)
         is_similar = label.to(distance.dtype)
         losses = is_similar * distance.square() + (1 - is_similar) * F.relu(self.margin - distance).square()
         return losses.mean() / 2
@@ -86,7 +85,7 @@ class CosineObjective(nn.Module):  # type: ignore[misc]
         return (cosine(text1, text2) - score).square().mean()
 
 
-FEATURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+FEATURE_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "u": lambda u, v: u,
     "v": lambda u, v: v,
     "|u-v|": lambda u, v: (u - v).abs(),
@@ -103,7 +102,7 @@ class SoftmaxObjective(nn.Module):  # type: ignore[misc]
 
     examples: ClassVar[str] = "labelled_pairs"
 
-    def __init__(self, width: int, n_labels: int, features: Sequence[str] = ("u", "v", "|u-v|")) -> None:
+    def __init__(self, width: int, n_labels: int, features: Sequence[str] = DEFAULT_FEATURES) -> None:
         super().__init__()
         self.features = names("features", features, FEATURES)
         n_inputs = len(self.features) * whole("width", width, least=1)
@@ -111,7 +110,7 @@ class SoftmaxObjective(nn.Module):  # type: ignore[misc]
 
     def forward(self, premise: Tensor, hypothesis: Tensor, label: Tensor) -> Tensor:
         """The mean loss. Vectors are ``(n, width)``, ``label`` is ``(n,)`` int64 below ``n_labels``."""
-        parts = [FEATURES[name](premise, hypothesis) for name in self.features]
+        parts = [FEATURE_FUNCTIONS[name](premise, hypothesis) for name in self.features]
         return F.cross_entropy(self.head(torch.cat(parts, dim=-1)), label)
 
 
@@ -127,11 +126,11 @@ class TripletObjective(nn.Module):  # type: ignore[misc]
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """The mean loss. All three are ``(n, width)``."""
-        distance = DISTANCES[self.distance]
+        distance = DISTANCE_FUNCTIONS[self.distance]
         return F.relu(distance(anchor, positive) - distance(anchor, negative) + self.margin).mean()
 
 
-VECTOR_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+LOSS_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "mse": F.mse_loss,
     "cosine": lambda vectors, target_vectors: cosine_distance(vectors, target_vectors).mean(),
 }
@@ -164,7 +163,7 @@ class DistillationObjective(nn.Module):  # type: ignore[misc]
 
     def forward(self, text: Tensor, target_vectors: Tensor) -> Tensor:
         """The mean loss. ``text`` is ``(n, width)``, ``target_vectors`` all teachers' side by side."""
-        compare = VECTOR_LOSSES[self.loss]
+        compare = LOSS_FUNCTIONS[self.loss]
         targets = target_vectors.split(self.teacher_widths, dim=-1)
         losses = [compare(project(text), target) for project, target in zip(self.projections, targets, strict=True)]
         loss = torch.stack(losses).mean()

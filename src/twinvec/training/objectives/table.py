@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from twinvec.choices import DEFAULT_FEATURES
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.training.objectives.matryoshka import Matryoshka, check_widths
 from twinvec.training.objectives.pairs import (
@@ -38,7 +39,7 @@ class ObjectiveKind:
 
     @property
     def examples(self) -> str:
-        """The kind of examples it reads: a key of ``EXAMPLE_KINDS``."""
+        """The kind of examples it reads: a key of ``twinvec.data.roles.KINDS``."""
         return str(self.objective.examples)
 
     def build(self, sizes: Mapping[str, Any], options: Mapping[str, object]) -> nn.Module:
@@ -54,9 +55,7 @@ class ObjectiveKind:
 OBJECTIVES: dict[str, ObjectiveKind] = {
     kind.name: kind
     for kind in (
-        ObjectiveKind(
-            "softmax", SoftmaxObjective, sizes=("width", "n_labels"), options={"features": ("u", "v", "|u-v|")}
-        ),
+        ObjectiveKind("softmax", SoftmaxObjective, sizes=("width", "n_labels"), options={"features": DEFAULT_FEATURES}),
         ObjectiveKind("cosine", CosineObjective),
         ObjectiveKind("triplet", TripletObjective, options={"margin": 1.0, "distance": "euclidean"}),
         ObjectiveKind("ranking", RankingObjective, options={"scale": 20.0, "symmetric": False}),

@@ -1,4 +1,4 @@
-"""``twinvec distil``: a small model that says what larger ones say."""
+"""``twinvec distill``: a small model that imitates larger ones."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from pathlib import Path
 
 import click
 
-from twinvec.cli.train import columns_option, matryoshka_option
+from twinvec.choices import VECTOR_LOSSES
+from twinvec.cli.options import Columns, columns_option
 from twinvec.cli.train_options import (
     OUTPUT_OPTIONS,
     OutputChoice,
     TrainChoice,
-    distil_options,
+    distill_options,
+    matryoshka_option,
     output_options,
-    parse_columns,
     run_training,
 )
 
-__all__ = ["distil"]
-
-LOSSES = ("cosine", "mse")
+__all__ = ["distill"]
 
 
 @click.command()
@@ -28,7 +27,7 @@ LOSSES = ("cosine", "mse")
 @columns_option
 @click.option(
     "--loss",
-    type=click.Choice(LOSSES),
+    type=click.Choice(VECTOR_LOSSES),
     default="cosine",
     show_default=True,
     help="How a vector is compared with the teacher's: 1 - cosine, or the squared difference.",
@@ -41,13 +40,13 @@ LOSSES = ("cosine", "mse")
     help="Weight of the squared difference of the similarities within a batch.",
 )
 @matryoshka_option
-@distil_options
+@distill_options
 @output_options
-def distil(
+def distill(
     *,
     file: str,
     teachers: tuple[str, ...],
-    columns: tuple[str, ...],
+    columns: Columns,
     loss: str,
     similarity_weight: float,
     matryoshka: tuple[int, ...],
@@ -59,29 +58,21 @@ def distil(
     Several teachers count alike, each by its own vectors; one of another width through a projection that is learned
     with the model, which does not keep it. Teachers' vectors are made once per text, and kept below TWINVEC_CACHE.
     """
-    from twinvec.training.recipe_file import read_recipe
-
     if file.endswith(".toml"):
         _refuse_options()
-        run_training(read_recipe(Path(file), trust_pickle=choice.trust_pickle), output)
+        run_training(Path(file), output, trust_pickle=choice.trust_pickle)
         return
     if not choice.start or not teachers:
         raise click.UsageError("Name the model to teach with -m, and at least one --teacher.")
-    from twinvec.data.roles import DataSource
-    from twinvec.training.recipe import DataPart
+    from twinvec.training import DataPart, DataSource
 
-    part = DataPart(
-        DataSource(file, "texts", columns=parse_columns(columns)),
-        "distillation",
-        {"loss": loss, "similarity_weight": similarity_weight},
-        matryoshka,
-        teachers=teachers,
-    )
+    options = {"loss": loss, "similarity_weight": similarity_weight}
+    part = DataPart(DataSource(file, "texts", columns), "distillation", options, matryoshka, teachers=teachers)
     run_training(choice.recipe(part), output)
 
 
 def _refuse_options() -> None:
-    """A recipe says how to train; an option beside it would be forgotten in silence."""
+    """A recipe says how to train; an option beside it would be ignored without a word."""
     context = click.get_current_context()
     for name in context.params:
         is_given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
