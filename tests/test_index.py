@@ -154,7 +154,7 @@ def test_a_disk_that_is_full_leaves_no_index_and_keeps_the_old_one(case, tmp_pat
 @pytest.mark.parametrize("facts", [{"settings": {"kind": "exact"}}, {"width": 3}, {"settings": {"knd": "exact"}}])
 def test_settings_that_are_damaged_or_of_a_later_version_are_refused(tmp_path, facts):
     (tmp_path / "index.json").write_text(json.dumps(facts))
-    with pytest.raises(InputError, match=r"index\.json cannot be read: .*Build the index again"):
+    with pytest.raises(InputError, match=r"index\.json.* (lacks|has|is) .*Build the index again"):
         load_index(tmp_path)
 
 

@@ -150,7 +150,7 @@ def _table(folder: ModelFolder, tensors: Tensors) -> Core:
     shapes = {name: tensor["shape"] for name, tensor in tensors.items()}
     rows, width = next((shapes[name] for name in TABLE_NAMES if len(shapes.get(name, ())) == 2), (None, None))
     source = folder.backbone / "tokenizer.json"
-    truncation = JsonObject(read_json(source), source).inner("truncation")
+    truncation = JsonObject(read_json(source), source).inner("truncation", {})
     name = "static" if rows is None else f"static ({rows:,} token vectors)"
     return Core(name, True, 0, width, truncation.integer("max_length", None))
 

@@ -17,10 +17,10 @@ from safetensors import SafetensorError, safe_open
 
 from twinvec.engine.config import Backbone
 from twinvec.engine.names import canonical_name, expected_shapes
-from twinvec.errors import WeightsError
+from twinvec.errors import WeightsError, shown
 from twinvec.extras import require
 from twinvec.files import read_json
-from twinvec.json_checks import is_plain, shown
+from twinvec.json_checks import is_plain
 from twinvec.types import Array, Vectors
 
 __all__ = [

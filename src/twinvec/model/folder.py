@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from twinvec.errors import InputError, ModelFolderError, UnknownNameError
+from twinvec.errors import InputError, ModelFolderError, UnknownNameError, check_name, shown
 from twinvec.files import read_any_json, read_json
-from twinvec.json_checks import JsonObject, shown
+from twinvec.json_checks import JsonObject
 from twinvec.model.identity import FileStates
 from twinvec.vectors import SIMILARITIES
 from twinvec.wk import WKSettings
@@ -162,8 +162,8 @@ def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
             f"{folder.path} is a static model: its vectors are the mean of its tokens' vectors, and it has no layers.",
             hint="Leave the readout as it is, or use a model that has a Transformer.",
         )
-    if not isinstance(readout, WKSettings) and readout not in READOUTS:
-        raise UnknownNameError("readout", readout, READOUTS)
+    if not isinstance(readout, WKSettings):
+        check_name("readout", readout, READOUTS)
     include_prompt = folder.readout.include_prompt
     chosen: Module
     if isinstance(readout, str) and readout != "wk":
@@ -231,8 +231,7 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
     if default_prompt is not None and default_prompt not in prompts:
         raise ModelFolderError(f"{path}: the default prompt {default_prompt!r} is not among its prompts {prompts}.")
     similarity = settings.text("similarity_fn_name", None) or "cosine"
-    if similarity not in SIMILARITIES:
-        raise UnknownNameError("similarity in config_sentence_transformers.json", similarity, SIMILARITIES)
+    check_name("similarity in config_sentence_transformers.json", similarity, SIMILARITIES)
     return ModelFolder(
         path=path,
         backbone=backbone,
@@ -252,7 +251,7 @@ def _read(path: Path) -> JsonObject:
 
 
 def _prompts(settings: JsonObject) -> dict[str, str]:
-    given = settings.inner("prompts")
+    given = settings.inner("prompts", {})
     return {name: given.text(name, None) or "" for name in given.content}
 
 
@@ -263,7 +262,7 @@ def _check_loading(limits: JsonObject) -> None:
         if value and value != usual:
             raise ModelFolderError(f"{limits.source}: {key}={shown(value)} is not supported.")
     for key in LOADING_KEYS:
-        more = set(limits.inner(key).content) - HARMLESS_LOADING
+        more = set(limits.inner(key, {}).content) - HARMLESS_LOADING
         if more:
             raise ModelFolderError(
                 f"{limits.source}: {key} sets {', '.join(sorted(more))}, which is not supported.",
@@ -297,10 +296,9 @@ def _pooling(folder: Path) -> Pooling:
     if named is None:
         modes = [mode for key, mode in POOLING_KEYS.items() if config.flag(key, False)]
     else:
-        modes = [named] if isinstance(named, str) else config.items("pooling_mode") or []
+        modes = [named] if isinstance(named, str) else config.items("pooling_mode")
     for mode in modes:
-        if mode not in POOLING_MODES:
-            raise UnknownNameError(f"pooling mode in {folder / 'config.json'}:", mode, POOLING_MODES)
+        check_name(f"pooling mode in {folder / 'config.json'}:", mode, POOLING_MODES)
     if not modes or len(set(modes)) < len(modes):
         raise ModelFolderError(
             f"{folder / 'config.json'} must name each of its pooling modes once, and names {modes or 'none'}.",
