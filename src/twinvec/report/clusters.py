@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.cluster.describe import Cluster, Clustering
-from twinvec.report.html import document, element, figure, text, write_folder
+from twinvec.report.html import document, drawing_file, element, figure, text, write_folder
 from twinvec.report.markdown import cell, table
-from twinvec.report.plots import INK, SOFT, new_figure, png_of
 from twinvec.types import Ids
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "clusters_html",
     "clusters_markdown",
     "color_of",
-    "map_png",
     "map_svg",
     "spread_names",
     "summary",
@@ -140,28 +138,10 @@ def map_svg(found: Clustering, drawn: ClusterMap) -> str:
     ]
     names = [
         text(name, x, y + 5, class_="mapname", anchor="middle")  # y is the foot of the letters
-        for name, (x, y), _ in _names(found, drawn, places)
+        for name, (x, y) in _names(found, drawn, places)
     ]
     label = f"A map of {found.n_texts:,} texts in {len(found.clusters):,} clusters"
     return figure("".join(points + names), width=WIDTH, height=HEIGHT, label=label)
-
-
-def map_png(found: Clustering, drawn: ClusterMap) -> bytes:
-    """The map as a picture. Needs matplotlib."""
-    picture = new_figure(11, 7.6)
-    axes = picture.subplots()
-    places, rows = _scaled(drawn.places), drawn.shown()
-    colors = [color_of(label) for label in drawn.labels[rows].tolist()]
-    axes.scatter(*places[rows].T, s=12, c=colors, alpha=0.65, linewidths=0)
-    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0), xticks=[], yticks=[])
-    for name, place, color in _names(found, drawn, places):
-        box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": color, "alpha": 0.85}
-        shown = name.replace("$", r"\$")  # which would begin a formula
-        axes.annotate(shown, place, ha="center", va="center", fontsize=8, color=INK, bbox=box)
-    axes.set_title(f"{found.n_texts:,} texts, {len(found.clusters):,} clusters", fontsize=11, loc="left", color=INK)
-    axes.set_xlabel(f"{found.method}; {drawn.words()}", fontsize=8, color=SOFT)
-    axes.spines[:].set_color("#e4e6e8")
-    return png_of(picture)
 
 
 def _scaled(places: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -174,13 +154,13 @@ def _scaled(places: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def _names(
     found: Clustering, drawn: ClusterMap, places: NDArray[np.float64]
-) -> Iterator[tuple[str, tuple[float, float], str]]:
-    """The names of the largest clusters, where they stand, and their colors."""
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The names of the largest clusters, and where they stand."""
     named = found.clusters[: len(COLORS)]
     titles = [_title(cluster) for cluster in named]
     middles = [np.median(places[drawn.labels == cluster.label], axis=0) for cluster in named]
     spread = spread_names(titles, [(float(x), float(y)) for x, y in middles], Frame(WIDTH, HEIGHT))
-    yield from zip(titles, spread, (color_of(cluster.label) for cluster in named), strict=True)
+    yield from zip(titles, spread, strict=True)
 
 
 def _title(cluster: Cluster) -> str:
@@ -192,7 +172,7 @@ def _name(label: int) -> str:
 
 
 CLUSTER_DATA = "clusters.json"
-MAP, MARKDOWN = "map.png", "report.md"
+MAP, MARKDOWN = "map.svg", "report.md"
 MOST_SHOWN = 200  # clusters in the tables; the JSON has all
 CLOSENESS = "Closeness is the mean cosine of a cluster's texts with their mean direction."
 HEADS = ("cluster", "texts", "closeness", "key words", "texts nearest to the middle")
@@ -200,8 +180,8 @@ NUMBERS = (0, 1, 2)  # places of the columns that hold numbers
 
 
 def write_cluster_report(found: Clustering, drawn: ClusterMap, target: Path, *, replace: bool = False) -> None:
-    """Write ``report.html``, ``report.md``, ``map.png`` and ``clusters.json`` into a folder, all or none."""
-    files = {MAP: map_png(found, drawn), MARKDOWN: clusters_markdown(found, drawn).encode()}
+    """Write ``report.html``, ``report.md``, ``map.svg`` and ``clusters.json`` into a folder, all or none."""
+    files = {MAP: drawing_file(map_svg(found, drawn)), MARKDOWN: clusters_markdown(found, drawn).encode()}
     data = (CLUSTER_DATA, found.as_dict())
     write_folder(target, page=clusters_html(found, drawn), files=files, data=data, replace=replace)
 
