@@ -13,16 +13,13 @@ from twinvec.errors import InputError
 from twinvec.metrics import (
     accuracy,
     average_precision,
-    average_precision_of_hits,
     best_f1_threshold,
-    best_threshold,
     completeness,
     f1,
     homogeneity,
     ndcg,
     pearson,
     ranks,
-    recall_at_k,
     reciprocal_rank,
     spearman,
     v_measure,
@@ -91,9 +88,6 @@ def test_average_precision_is_scikit_learns(lists):
 def test_no_threshold_is_better_than_the_best(lists):
     scores, labels = np.array(lists[0]), np.array(lists[1])
     tried = np.append(scores, scores.max() + 1)  # each way to cut the list, and taking none
-    found = best_threshold(scores, labels)
-    assert found.value == pytest.approx(max(accuracy(scores >= cut, labels == 1) for cut in tried))
-    assert found.value == accuracy(scores >= found.threshold, labels == 1)
     assume(labels.any())
     found = best_f1_threshold(scores, labels)
     assert found.value == pytest.approx(max(f1(scores >= cut, labels) for cut in tried))
@@ -102,9 +96,8 @@ def test_no_threshold_is_better_than_the_best(lists):
 
 def test_a_threshold_lies_between_scores_that_have_nothing_between_them():
     scores = np.array([1.0, np.nextafter(1.0, 2.0)])
-    assert best_threshold(scores, [0, 1]) == (scores[1], 1.0)
-    assert best_threshold([0.3, 0.4], [0, 0]) == (np.nextafter(0.4, 1), 1.0)  # none taken
-    assert best_threshold([0.3, 0.4], [1, 1]) == (0.3, 1.0)
+    assert best_f1_threshold(scores, [0, 1]) == (scores[1], 1.0)
+    assert best_f1_threshold([0.3, 0.4], [1, 1]) == (0.3, 1.0)
 
 
 def test_undefined_classifications_are_refused_in_words():
@@ -115,7 +108,7 @@ def test_undefined_classifications_are_refused_in_words():
     with pytest.raises(InputError, match="must be 0 or 1, but 1 are not, such as 2"):
         best_f1_threshold([0.1, 0.2], [2, 1])
     with pytest.raises(InputError, match="1 of 2 scores are not finite"):
-        best_threshold([0.1, math.nan], [0, 1])
+        best_f1_threshold([0.1, math.nan], [0, 1])
     with pytest.raises(InputError, match=r"not empty, got shapes \(0,\) and \(0,\)"):
         accuracy([], [])
     with pytest.raises(InputError, match="equally long"):
@@ -140,19 +133,8 @@ def test_ndcg_by_hand():
     assert ndcg([], [1], k=10) == 0
 
 
-@few
-@given(st.lists(st.booleans(), min_size=1, max_size=20))
-def test_the_average_precision_of_a_full_ranking_is_that_of_its_scores(hits):
-    assume(any(hits))
-    scores = -np.arange(len(hits))
-    assert average_precision_of_hits(hits, sum(hits)) == pytest.approx(average_precision(scores, hits))
-
-
 def test_rankings_by_hand():
     hits = [0, 1, 0, 1]
-    assert average_precision_of_hits(hits, 2) == pytest.approx((1 / 2 + 2 / 4) / 2)
-    assert average_precision_of_hits(hits, 2, k=3) == pytest.approx(1 / 4)
-    assert recall_at_k(hits, 4, k=3) == 0.25
     assert reciprocal_rank(hits) == 0.5
     assert reciprocal_rank(hits, k=1) == 0
     assert reciprocal_rank([]) == 0
@@ -166,11 +148,7 @@ def test_impossible_rankings_are_refused_in_words():
     with pytest.raises(InputError, match=r"numbers from 0 up, got shape \(2,\) with lowest -1"):
         ndcg([-1, 1], [1], k=10)
     with pytest.raises(InputError, match="k must be at least 1, got 0"):
-        recall_at_k([1], 1, k=0)
-    with pytest.raises(InputError, match="2 hits, but only 1 texts are relevant"):
-        recall_at_k([1, 1], 1, k=1)
-    with pytest.raises(InputError, match="at least one relevant text, got n_relevant 0"):
-        average_precision_of_hits([0], 0)
+        reciprocal_rank([1], k=0)
     with pytest.raises(InputError, match="list of 0 and 1"):
         reciprocal_rank([0.5])
 

@@ -7,23 +7,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.types import Array
 
 __all__ = [
     "Threshold",
     "accuracy",
     "average_precision",
-    "average_precision_of_hits",
     "best_f1_threshold",
-    "best_threshold",
     "completeness",
     "f1",
     "homogeneity",
     "ndcg",
     "pearson",
     "ranks",
-    "recall_at_k",
     "reciprocal_rank",
     "spearman",
     "v_measure",
@@ -77,22 +74,6 @@ def average_precision(scores: ArrayLike, labels: ArrayLike) -> float:
     return float((steps * cut.n_right / cut.n_taken).sum() / _n_positive(cut))
 
 
-def best_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
-    """The threshold of the highest accuracy, the higher one of equals. ``(n,)`` scores, ``(n,)`` of 0 and 1.
-
-    It lies midway between two neighbouring scores. Taking all, or none, as positive counts as well, so the
-    accuracy is never below that of the more frequent label. Chosen on the data it is judged on, it flatters.
-
-    >>> best_threshold([0.9, 0.5, 0.25, 0.0], [1, 1, 0, 0])
-    Threshold(threshold=0.375, value=1.0)
-    """
-    cut = _cuts(scores, labels)
-    n, n_positive = int(cut.n_taken[-1]), int(cut.n_right[-1])
-    n_right = np.append(n - n_positive, n - n_positive - cut.n_taken + 2 * cut.n_right)  # none taken, then each cut
-    best = int(n_right.argmax())
-    return Threshold(_threshold(cut.scores, best), float(n_right[best] / n))
-
-
 def best_f1_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
     """The threshold of the highest F1, the higher one of equals. ``(n,)`` scores, ``(n,)`` of 0 and 1.
 
@@ -127,8 +108,6 @@ def _cuts(scores: ArrayLike, labels: ArrayLike) -> _Cuts:
 
 def _threshold(scores: NDArray[np.float64], n_cuts: int) -> float:
     """The threshold that takes the first ``n_cuts`` of the distinct scores, which sink."""
-    if n_cuts == 0:
-        return float(np.nextafter(scores[0], np.inf))
     if n_cuts == len(scores):
         return float(scores[-1])
     lowest_in, highest_out = scores[n_cuts - 1], scores[n_cuts]
@@ -273,7 +252,7 @@ def ndcg(gains: ArrayLike, ideal_gains: ArrayLike, *, k: int) -> float:
     >>> round(ndcg([0, 1], [1], k=10), 4)  # 1 / log2(3)
     0.6309
     """
-    _check_k(k)
+    check_at_least(1, k=k)
     given, ideal = _gains(gains), np.sort(_gains(ideal_gains))[::-1]
     best = _discounted(ideal, k)
     if best == 0:
@@ -285,26 +264,6 @@ def ndcg(gains: ArrayLike, ideal_gains: ArrayLike, *, k: int) -> float:
             hint="Give the gains of all judged texts as ideal_gains, and rank no text twice.",
         )
     return min(value, 1.0)
-
-
-def average_precision_of_hits(hits: ArrayLike, n_relevant: int, *, k: int | None = None) -> float:
-    """Sum of the precisions at the places of relevant texts, by the number of all relevant texts (trec_eval's map).
-
-    >>> round(average_precision_of_hits([1, 0, 1], 4), 4)  # (1/1 + 2/3) / 4
-    0.4167
-    """
-    found = _hits(hits, k, n_relevant=n_relevant)
-    precisions = np.cumsum(found) / np.arange(1, len(found) + 1)
-    return float(precisions[found].sum() / n_relevant)
-
-
-def recall_at_k(hits: ArrayLike, n_relevant: int, *, k: int) -> float:
-    """Share of the relevant texts that are among the first ``k``.
-
-    >>> recall_at_k([1, 0, 1], 4, k=2)
-    0.25
-    """
-    return float(_hits(hits, k, n_relevant=n_relevant).sum() / n_relevant)
 
 
 def reciprocal_rank(hits: ArrayLike, *, k: int | None = None) -> float:
@@ -333,22 +292,9 @@ def _gains(values: ArrayLike) -> NDArray[np.float64]:
     return gains
 
 
-def _hits(values: ArrayLike, k: int | None, *, n_relevant: int | None = None) -> NDArray[np.bool_]:
+def _hits(values: ArrayLike, k: int | None) -> NDArray[np.bool_]:
     hits = np.asarray(values)
     if hits.ndim != 1 or not np.isin(hits, (0, 1)).all():
         raise InputError(f"Hits must be a list of 0 and 1, best place first, got shape {hits.shape}.")
-    n_hits = int(hits.sum())
-    if n_relevant is not None and n_relevant < 1:
-        raise InputError(
-            f"A query needs at least one relevant text, got n_relevant {n_relevant}.", hint="Leave such queries out."
-        )
-    if n_relevant is not None and n_hits > n_relevant:
-        raise InputError(f"The ranking has {n_hits} hits, but only {n_relevant} texts are relevant.")
-    if k is not None:
-        _check_k(k)
+    check_at_least(1, k=k)
     return hits[:k].astype(bool)
-
-
-def _check_k(k: int) -> None:
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")

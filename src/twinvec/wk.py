@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.choices import WKMode
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.types import Array
 
 __all__ = [
@@ -55,8 +55,7 @@ class WKSettings:
     omega: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(WKMode):
-            raise UnknownNameError("mode", self.mode, get_args(WKMode))
+        check_name("mode", self.mode, get_args(WKMode))
         for name, value, least in (("layer_start", self.layer_start, 0), ("window", self.window, 1)):
             is_default = value is None and name == "layer_start"
             if not is_default and (not isinstance(value, int) or isinstance(value, bool) or value < least):

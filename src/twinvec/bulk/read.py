@@ -17,7 +17,7 @@ from twinvec.bulk.manifest import Manifest, Result, read_manifest
 from twinvec.bulk.plan import Marks
 from twinvec.bulk.rows import read_rows
 from twinvec.bulk.shards import ShardReader, open_shard, vectors_in
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.types import Array, Ids
 
 __all__ = ["Bulk", "BulkBatch", "open_bulk", "read_bulk"]
@@ -131,6 +131,5 @@ def read_bulk(folder: str | PathLike[str], *, rows_per_batch: int = 8192) -> Ite
 
     Shards in Arrow's format are mapped into memory; of Parquet shards the row groups wanted are decoded.
     """
-    if rows_per_batch < 1:
-        raise InputError(f"rows_per_batch must be at least 1, got {rows_per_batch}.")
+    check_at_least(1, rows_per_batch=rows_per_batch)
     return open_bulk(folder).rows(rows_per_batch)

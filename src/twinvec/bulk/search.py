@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from twinvec.bulk.ray import run_tasks
 from twinvec.bulk.read import Bulk, open_bulk
 from twinvec.bulk.shards import open_shard, vectors_in
-from twinvec.errors import InputError
-from twinvec.search import Hits, Pairs, search
+from twinvec.errors import InputError, check_at_least
+from twinvec.search.exact import Hits, no_hits, search
+from twinvec.search.pairs import Pairs, best_first, check_limits, join_pairs, no_pairs
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import unit_rows
 
 __all__ = [
     "check_searchable",
     "merge_hits",
-    "merge_pairs",
     "pairs_of_shards",
     "search_shards",
     "shard_vectors",
@@ -59,8 +59,7 @@ def search_shards(
             f"The queries have the shape {asked.shape}, the vectors of {folder} the width {bulk.result.width}.",
             hint="Embed the queries with the model of the folder.",
         )
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     if len(asked):
         search(asked, asked[:1], k=1, similarity=similarity)  # a wrong measure or query shows here, before any task
     used = bulk.used()
@@ -68,7 +67,7 @@ def search_shards(
         (bulk.path(place), shard.numbers, None if used is None else used.seen(shard.numbers))
         for place, shard in enumerate(bulk.result.shards)
     )
-    best = _no_hits(len(asked))
+    best = no_hits(len(asked))
     for hits in run_tasks(_hits, _Question(asked, k, similarity), tasks, ray=ray):
         best = merge_hits(best, hits, k)
     return best
@@ -82,10 +81,8 @@ def merge_hits(one: Hits, other: Hits, k: int) -> Hits:
     >>> merge_hits(left, right, 3).ids.tolist()
     [[4, 7, 3]]
     """
-    ids = np.concatenate([one.ids, other.ids], axis=1)
-    scores = np.concatenate([one.scores, other.scores], axis=1)
-    order = np.lexsort((ids, -scores), axis=1)[:, :k]
-    return Hits(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+    both = Hits(np.concatenate([one.ids, other.ids], axis=1), np.concatenate([one.scores, other.scores], axis=1))
+    return both.take(np.lexsort((both.ids, -both.scores), axis=1)[:, :k])
 
 
 def check_searchable(bulk: Bulk) -> None:
@@ -118,13 +115,9 @@ def _hits(question: _Question, path: Path, span: range, used: Array | None) -> H
     if used is not None:
         vectors, numbers = vectors[used], numbers[used]
     if not len(vectors):
-        return _no_hits(len(queries))
+        return no_hits(len(queries))
     hits = search(queries, vectors, k=min(k, len(vectors)), similarity=similarity)
     return Hits(numbers[hits.ids], hits.scores)
-
-
-def _no_hits(n_queries: int) -> Hits:
-    return Hits(np.empty((n_queries, 0), dtype=np.int64), np.empty((n_queries, 0), dtype=np.float32))
 
 
 BLOCK_TEXTS = 1 << 16  # 100 MB of vectors of width 384
@@ -148,14 +141,11 @@ def pairs_of_shards(
     With ``threshold``, only pairs of at least that cosine. Rows that repeat a text make no pair. Which of several pairs
     within 1e-6 of place ``k`` get in is not defined. ``ray`` as in :func:`search_shards`.
     """
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
-    if threshold is not None and not np.isfinite(threshold):
-        raise InputError(f"threshold must be a number, got {threshold}.")
+    check_limits(k, threshold)
     bulk = open_bulk(folder)
     check_searchable(bulk)
     blocks = list(_blocks(bulk))
-    best = _no_pairs()
+    best = no_pairs()
     floor = -np.inf if threshold is None else threshold
 
     def tasks() -> Iterator[tuple[object, ...]]:
@@ -165,17 +155,8 @@ def pairs_of_shards(
                 yield left, None if right is left else right, bar
 
     for found in run_tasks(_block_pairs, k, tasks(), ray=ray):
-        best = merge_pairs(best, found, k)
-    reached = best.scores >= np.float32(floor)
-    return Pairs(best.left[reached], best.right[reached], best.scores[reached])
-
-
-def merge_pairs(one: Pairs, other: Pairs, k: int) -> Pairs:
-    """The best ``k`` of both; ties by left, then right."""
-    left, right = np.concatenate([one.left, other.left]), np.concatenate([one.right, other.right])
-    scores = np.concatenate([one.scores, other.scores])
-    order = np.lexsort((right, left, -scores))[:k]
-    return Pairs(left[order], right[order], scores[order])
+        best = best_first(join_pairs([best, found]), k)
+    return best.take(best.scores >= np.float32(floor))
 
 
 def _blocks(bulk: Bulk) -> Iterator[list[ShardPart]]:
@@ -197,7 +178,7 @@ def _block_pairs(k: int, left: Sequence[ShardPart], right: Sequence[ShardPart] |
     """The best pairs between two blocks, or within one."""
     one = _loaded(left)
     other = one if right is None else _loaded(right)
-    best = _no_pairs()
+    best = no_pairs()
     for i in range(0, len(one[0]), TILE_ROWS):
         for j in range(i if right is None else 0, len(other[0]), TILE_ROWS):
             at_least = max(bar, float(best.scores[-1]) if len(best.scores) == k else -np.inf)
@@ -206,7 +187,7 @@ def _block_pairs(k: int, left: Sequence[ShardPart], right: Sequence[ShardPart] |
                 scores[np.tri(len(scores), dtype=np.bool_)] = -np.inf  # each pair once, and no text with itself
             rows, columns = _candidates(scores, k, at_least=at_least - ROUNDING)
             if len(rows):
-                best = merge_pairs(best, _rescored(one, other, rows + i, columns + j), k)
+                best = best_first(join_pairs([best, _rescored(one, other, rows + i, columns + j)]), k)
     return best
 
 
@@ -234,8 +215,3 @@ def _rescored(one: tuple[Vectors, Ids], other: tuple[Vectors, Ids], rows: Ids, c
     """Pairs with scores free of the rounding that depends on a pair's place in its tile."""
     products = np.einsum("ij,ij->i", one[0][rows], other[0][columns], dtype=np.float64)
     return Pairs(one[1][rows], other[1][columns], products.astype(np.float32))
-
-
-def _no_pairs() -> Pairs:
-    empty = np.empty(0, dtype=np.int64)
-    return Pairs(empty, empty, np.empty(0, dtype=np.float32))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.cluster.kmeans import check_not_empty
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.search.measures import unit_rows_of
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import numeric_rows
@@ -38,8 +38,7 @@ class AgglomerativeSettings:
     linkage: Linkage = "average"
 
     def __post_init__(self) -> None:
-        if self.linkage not in get_args(Linkage):
-            raise UnknownNameError("linkage", self.linkage, get_args(Linkage))
+        check_name("linkage", self.linkage, get_args(Linkage))
         if not np.isfinite(self.threshold):
             raise InputError(f"threshold must be a number, got {self.threshold}.")
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.cluster.kmeans import check_not_empty
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.extras import require
 from twinvec.search.measures import unit_rows_of
 from twinvec.types import Ids, Vectors
@@ -154,8 +154,7 @@ def choose_projection(wanted: Projection, n: int) -> Literal["pca", "umap"]:
 
     Refuses at once what cannot be done.
     """
-    if wanted not in get_args(Projection):
-        raise UnknownNameError("projection", wanted, get_args(Projection))
+    check_name("projection", wanted, get_args(Projection))
     if wanted == "auto":
         return "umap" if find_spec("umap") and n >= FEWEST_FOR_UMAP else "pca"
     if wanted == "umap":

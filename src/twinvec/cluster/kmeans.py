@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.search.measures import unit_rows_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import numeric_rows, unit_rows
@@ -45,9 +45,7 @@ class KMeansSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("n_clusters", "n_restarts", "max_rounds"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        check_at_least(1, n_clusters=self.n_clusters, n_restarts=self.n_restarts, max_rounds=self.max_rounds)
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance must be from 0 to below 1, got {self.tolerance}.")
 

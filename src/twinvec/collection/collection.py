@@ -50,7 +50,7 @@ from twinvec.collection.write import (
     rebuild,
 )
 from twinvec.embedder import Embedder, ModelLike
-from twinvec.errors import CollectionError, InputError, UnknownNameError, shown
+from twinvec.errors import CollectionError, InputError, check_name, shown
 from twinvec.model.tokenizer import check_text
 
 __all__ = ["Collection", "Reindexed", "Version"]
@@ -241,8 +241,7 @@ class Collection:
             raise InputError(
                 f"rerank is {shown(rerank)}, not a function.", hint="Give a function of a query and texts."
             )
-        if mode not in MODES:
-            raise UnknownNameError("mode", mode, MODES)
+        check_name("mode", mode, MODES)
         table = self._table() if mode == "dense" else self._table_with_words()
         where = usable_filter(table, where)
         depth = k if rerank is None and mode != "hybrid" else max(k, candidates)

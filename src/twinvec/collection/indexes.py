@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from twinvec.errors import CollectionError, TwinvecError, UnknownNameError
+from twinvec.errors import CollectionError, TwinvecError, check_name
 from twinvec.extras import require
 
 __all__ = [
@@ -124,8 +124,8 @@ PROBED_SHARE, LEAST_PROBES = 0.1, 20
 
 def check_language(language: str | None) -> None:
     """Refuse a language whose words cannot be reduced to stems."""
-    if language is not None and language not in LANGUAGES:
-        raise UnknownNameError("language", language, LANGUAGES)
+    if language is not None:
+        check_name("language", language, LANGUAGES)
 
 
 def has_index(table: LanceTable, column: str) -> bool:

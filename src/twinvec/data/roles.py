@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from twinvec.data.table import READ_FORMATS, Table, check_columns
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, UnknownNameError, check_name
 
 __all__ = [
     "KINDS",
@@ -77,8 +77,7 @@ def find_kind(name: str) -> Kind:
     >>> find_kind("triplets").texts
     ('anchor', 'positive', 'negative')
     """
-    if name not in KINDS:
-        raise UnknownNameError("kind of examples", name, KINDS)
+    check_name("kind of examples", name, KINDS)
     return KINDS[name]
 
 

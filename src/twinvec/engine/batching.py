@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from twinvec.choices import Device, LongPolicy, Precision, RuntimeName
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.types import Ids, Runtime, TokenBatch
 
 __all__ = [
@@ -47,8 +47,7 @@ class EngineSettings:
             "long": (LongPolicy, self.long),
         }
         for name, (known, value) in choices.items():
-            if value not in get_args(known):
-                raise UnknownNameError(name, value, get_args(known))
+            check_name(name, value, get_args(known))
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise InputError(f"threads must be a whole number of at least 1, got {self.threads!r}.")
         if self.device == "cuda" and self.precision != "float32":

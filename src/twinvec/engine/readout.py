@@ -13,7 +13,7 @@ import numpy as np
 
 from twinvec.engine.graph import GraphBuilder
 from twinvec.engine.weights import ReadWeights, Weights, check_array
-from twinvec.errors import ModelFolderError, UnknownNameError, WeightsError
+from twinvec.errors import ModelFolderError, WeightsError, check_name
 from twinvec.model.folder import Dense, LayerNorm, Module, Normalize, Pooling
 from twinvec.types import Vectors
 
@@ -117,8 +117,7 @@ def _(module: Pooling, graph: GraphBuilder, values: str, read: ReadWeights, name
 
 @add_module.register
 def _(module: Dense, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
-    if module.activation not in ACTIVATIONS:
-        raise UnknownNameError(f"activation in {module.folder}:", module.activation, ACTIVATIONS)
+    check_name(f"activation in {module.folder}:", module.activation, ACTIVATIONS)
     weight, bias = dense_weights(module, read)
     product = graph.add("MatMul", values, graph.weight(f"{name}.matrix", weight.T))
     if bias is not None:

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer as FastTokenizer
 
 from twinvec.choices import StoredPrecision
 from twinvec.engine.weights import Weights, check_array, check_unchanged, mapped_files, pack_int8, read_weights
-from twinvec.errors import InputError, UnknownNameError, WeightsError
+from twinvec.errors import InputError, WeightsError, check_name
 from twinvec.files import saved_folder
 from twinvec.model.folder import ModelFolder, Module, Normalize, StaticEmbedding
 from twinvec.model.save import copy_card, write_modules
@@ -181,8 +181,7 @@ def fill_static(
     precision: StoredPrecision = "float32",
 ) -> None:
     """Write a static model into ``place``, an empty folder that exists."""
-    if precision not in get_args(StoredPrecision):
-        raise UnknownNameError("precision", precision, get_args(StoredPrecision))
+    check_name("precision", precision, get_args(StoredPrecision))
     fast = FastTokenizer.from_file(str(tokenizer_file))
     fast.no_truncation()
     fast.no_padding()

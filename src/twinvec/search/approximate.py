@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.progress import Progress
-from twinvec.search.exact import Hits, search
+from twinvec.search.exact import join_hits, search
 from twinvec.search.index import Index, IndexSettings, check_queries, choose_index, sample_size, search_index
 from twinvec.search.index_files import new_index
 from twinvec.search.neighbors import (
@@ -124,8 +124,7 @@ def approximate_pairs(
     Made for ``(n, width)`` too many to compare all with all; ``index`` saves building one.
     """
     check_limits(k, threshold if threshold is not None else -1.0)
-    if per_text < 1:
-        raise InputError(f"per_text must be at least 1, got {per_text}.")
+    check_at_least(1, per_text=per_text)
     rows, index = _ready(vectors, index)
     parts = _parts(np.arange(len(rows)))
     found = [_pairs_of(index, rows, part, per_text, threshold=threshold)[0] for part in parts]
@@ -234,10 +233,8 @@ def measure_recall(
     started = time.perf_counter()
     found = [search_index(index, query, k=k, vectors=vectors) for query in asked]
     took = time.perf_counter() - started
-    together = Hits(np.concatenate([hits.ids for hits in found]), np.concatenate([hits.scores for hits in found]))
-    return Recall(
-        k, len(asked), share_found(raw.ids, truth), share_found(together.ids, truth), 1000 * took / len(asked)
-    )
+    rescored = share_found(join_hits(found).ids, truth)
+    return Recall(k, len(asked), share_found(raw.ids, truth), rescored, 1000 * took / len(asked))
 
 
 def share_found(found: Ids, truth: Ids) -> float:

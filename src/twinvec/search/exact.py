@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.engine.batching import usable_cores
-from twinvec.errors import InputError
+from twinvec.errors import check_at_least
 from twinvec.search.measures import Measure, blocks_of, check_widths, find_measure, lengths_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import checked_rows, numeric_rows
@@ -29,6 +29,8 @@ __all__ = [
     "falling",
     "first_bars",
     "first_hits",
+    "join_hits",
+    "no_hits",
     "ranks",
     "search",
     "top_k",
@@ -40,6 +42,20 @@ class Hits(NamedTuple):
 
     ids: NDArray[np.int64]
     scores: NDArray[np.float32]
+
+    def take(self, columns: Ids) -> Hits:
+        """Some hits of each query, by their columns ``(queries, m)``."""
+        return Hits(np.take_along_axis(self.ids, columns, axis=1), np.take_along_axis(self.scores, columns, axis=1))
+
+
+def no_hits(n_queries: int) -> Hits:
+    """Hits ``(queries, 0)``."""
+    return Hits(np.empty((n_queries, 0), dtype=np.int64), np.empty((n_queries, 0), dtype=np.float32))
+
+
+def join_hits(parts: Sequence[Hits]) -> Hits:
+    """The hits of all queries, one part after the other."""
+    return Hits(np.concatenate([part.ids for part in parts]), np.concatenate([part.scores for part in parts]))
 
 
 def top_k(scores: Vectors, k: int) -> Hits:
@@ -244,12 +260,11 @@ def search(queries: ArrayLike, vectors: ArrayLike, *, k: int = 10, similarity: s
     """
     asked, stored = numeric_rows(np.atleast_2d(queries), "queries"), numeric_rows(vectors, "vectors")
     check_widths(asked, stored)
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     measure = find_measure(similarity)
     k = min(k, len(stored))
     starts = range(0, max(len(asked), 1), QUERY_ROWS)
-    return _joined([_search_part(asked[start : start + QUERY_ROWS], stored, k, measure=measure) for start in starts])
+    return join_hits([_search_part(asked[start : start + QUERY_ROWS], stored, k, measure=measure) for start in starts])
 
 
 def _search_part(queries: Array, vectors: Array, k: int, *, measure: Measure) -> Hits:
@@ -278,7 +293,7 @@ def _search_part(queries: Array, vectors: Array, k: int, *, measure: Measure) ->
             found = hits.sort(slack[part])
             return first_hits(_settled(found, queries[part], vectors, slack=slack[part], measure=measure), k)
 
-        return _joined(workers.map(settle, running, parts))
+        return join_hits(workers.map(settle, running, parts))
 
 
 def _settled(
@@ -296,7 +311,3 @@ def _settled(
     order = unsure[np.lexsort((ids[unsure], -scores[unsure], rows[unsure]))]
     ids[unsure], scores[unsure] = ids[order], scores[order]
     return found
-
-
-def _joined(parts: Sequence[Hits]) -> Hits:
-    return Hits(np.concatenate([part.ids for part in parts]), np.concatenate([part.scores for part in parts]))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.data.check import text_key
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.search.exact import search
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import checked_rows, numeric_rows, similarity_pairwise
@@ -37,9 +37,8 @@ class NegativeSettings:
     depth: int = 100
 
     def __post_init__(self) -> None:
-        for name, value, least in (("n", self.n, 1), ("skip", self.skip, 0), ("depth", self.depth, 1)):
-            if value < least:
-                raise InputError(f"{name} must be at least {least}, got {value}.")
+        check_at_least(1, n=self.n, depth=self.depth)
+        check_at_least(0, skip=self.skip)
         if not (np.isfinite(self.margin) and self.margin >= 0):
             raise InputError(f"margin must be a number of at least 0, got {self.margin}.")
         if self.n + self.skip > self.depth:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_at_least, check_name
 from twinvec.search.exact import Hits, search
 from twinvec.search.pairs import Pairs, all_pairs_above, best_first, exact_cosines
 from twinvec.types import Array, Ids
@@ -76,8 +76,7 @@ def neighbors(vectors: ArrayLike, k: int = 10) -> Hits:
     [[2], [2], [0]]
     """
     rows = checked_rows(vectors, "vectors")
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     return without_self(search(rows, rows, k=k + 1)) if len(rows) else Hits(*search(rows, rows, k=k))
 
 
@@ -182,8 +181,7 @@ def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Dupl
 
 def preference(n: int, keep: Keep, lengths: ArrayLike | None) -> Ids:
     """The order in which ``n`` rows are preferred, ``(n,)``."""
-    if keep not in get_args(Keep):
-        raise UnknownNameError("text to keep", keep, get_args(Keep))
+    check_name("text to keep", keep, get_args(Keep))
     if keep == "first":
         return np.arange(n)
     longest = np.asarray([] if lengths is None else lengths)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.search.exact import Workers, best_places, first_bars
 from twinvec.search.measures import MEASURES, product_rounding, unit_rows_of
 from twinvec.types import Array, Ids, Vectors
@@ -183,8 +183,7 @@ def all_pairs_above(vectors: ArrayLike, threshold: float) -> Iterator[Pairs]:
 
 def check_limits(k: int | None, threshold: float | None) -> None:
     """Refuse a count below 1, a threshold that is no number, and the lack of both."""
-    if k is not None and k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     if threshold is not None and not np.isfinite(threshold):
         raise InputError(f"threshold must be a number, got {threshold}.")
     if k is None and threshold is None:
