@@ -26,7 +26,7 @@ def main() -> None:
     texts = gather_sentences(N_TEXTS)
     vectors = twinvec.load().encode(texts)
     fitted = KMeans(KMeansSettings(N_CLUSTERS)).fit(vectors)
-    found = describe_clusters(texts, vectors, fitted.labels_, method=fitted.settings.words())
+    found = describe_clusters(texts, vectors, fitted.labels_, method=fitted.settings.describe())
     drawn = ClusterMap(texts, fitted.labels_, map_vectors(vectors, "pca"), "pca")
     drawing = re.sub("<title>.*?</title>", "", map_svg(found, drawn))  # a page shows no tips of an image
     TARGET.write_bytes(drawing_file(drawing))

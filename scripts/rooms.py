@@ -39,7 +39,7 @@ ROOMS: list[dict[str, str]] = [
     {"model": "model folders: layout, saving, hub, tokenizer, identity"},
     {"engine": "config, weights, ONNX graph, layers, int8, runtimes, static tables, inspection"},
     {
-        "encoding": "texts to rows of token ids: prompts, limits, windows",
+        "token_rows": "texts to rows of token ids: prompts, limits, windows",
         "explanation": "what a vector and a cosine are made of",
     },
     {"encoder": "`Encoder`: texts in, one vector each out"},

@@ -252,7 +252,7 @@ def test_of_many_texts_some_from_all_over_are_drawn(monkeypatch):
     monkeypatch.setattr(cluster_map, "MOST_POINTS", 20)
     found, drawn = some_clusters(60)
     assert map_svg(found, drawn).count("<circle") == 20
-    assert "20 of 60 texts are drawn" in drawn.words()
+    assert "20 of 60 texts are drawn" in drawn.describe()
     rows = drawn.shown()
     assert (np.diff(drawn.labels[rows] >= 0) >= 0).all() and {0, 59} <= set(rows.tolist())
 

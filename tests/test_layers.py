@@ -45,7 +45,7 @@ def test_cosines_between_layers_are_those_of_transformers_states(tiny_folders, f
     encoder = twinvec.load(tiny_folders[family])
     states = []
     for text in TEXTS:
-        ids = torch.tensor([encoder.tokenizer.dress(encoder.tokenizer.ids([text])[0])])
+        ids = torch.tensor([encoder.tokenizer.add_special_tokens(encoder.tokenizer.ids([text])[0])])
         with torch.no_grad():
             shown = model(input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True)
         states.append(torch.stack(shown.hidden_states)[:, 0].numpy())

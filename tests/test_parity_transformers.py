@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiny import FAMILIES, POSITIONS, VOCABULARY
-from twinvec.engine.batching import pad
+from twinvec.engine.batches import pad
 from twinvec.engine.model import read_model
 from twinvec.engine.runtimes import OnnxRuntime, OpenvinoRuntime
 from twinvec.model.folder import POOLING_MODES, Pooling, read_model_folder

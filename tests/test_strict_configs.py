@@ -57,7 +57,7 @@ def test_training_places_a_literal_padding_token_as_transformers_does(tmp_path, 
     backbone = Backbone(read_model_folder(folder)).eval()
     assert backbone.is_packed
     tokenizer = load_tokenizer(folder)
-    rows = [np.array(tokenizer.dress(ids)) for ids in tokenizer.ids(TEXTS)]
+    rows = [np.array(tokenizer.add_special_tokens(ids)) for ids in tokenizer.ids(TEXTS)]
     with torch.no_grad():
         states, _ = backbone(rows)
         for row, found in zip(rows, states, strict=True):

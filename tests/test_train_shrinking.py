@@ -89,7 +89,7 @@ def test_more_neurons_than_there_are_are_refused(tiny_bert, tmp_path):
 def test_special_tokens_that_are_not_kept_are_put_around_no_text(tiny_bert, tmp_path):
     small = shrunk(tiny_bert, tmp_path / "small", special_tokens=["[CLS]"])
     assert (small.tokenizer.n_special, small.tokenizer.tokens(small.tokenizer.prefix)) == (1, ["[CLS]"])
-    ours = [small.tokenizer.dress(ids) for ids in small.tokenizer.ids([*TEXTS, ""])]
+    ours = [small.tokenizer.add_special_tokens(ids) for ids in small.tokenizer.ids([*TEXTS, ""])]
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "small")([*TEXTS, ""])["input_ids"]
     assert ours == theirs
     assert np.isfinite(small.encode("")).all()

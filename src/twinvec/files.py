@@ -181,8 +181,8 @@ def open_partial(target: Path) -> IO[bytes]:
 def saved_folder(target: Path, kind: FolderKind) -> Iterator[Path]:
     """:func:`new_folder` for what a user saves: a disk that is full or refuses is an error of ours."""
     try:
-        with new_folder(target, kind) as place:
-            yield place
+        with new_folder(target, kind) as folder:
+            yield folder
     except (OSError, SafetensorError) as error:  # the second is how its package says that a disk refuses
         raise InputError(
             f"{_short(target)} cannot be written: {error}.",

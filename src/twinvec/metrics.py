@@ -196,9 +196,9 @@ def ranks(values: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(values)
     if (array != array).any():  # numpy would rank all NaN as one highest value
         raise InputError(f"{int((array != array).sum())} of {array.size} values are NaN, which has no rank.")
-    _, place, counts = np.unique(array, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(array, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place], dtype=np.float64)
+    return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)
 
 
 def pearson(left: ArrayLike, right: ArrayLike) -> float:
@@ -272,8 +272,8 @@ def reciprocal_rank(hits: ArrayLike, *, k: int | None = None) -> float:
     >>> reciprocal_rank([0, 1, 1])
     0.5
     """
-    places = np.flatnonzero(_hits(hits, k))
-    return float(1 / (places[0] + 1)) if len(places) else 0.0
+    found = np.flatnonzero(_hits(hits, k))
+    return float(1 / (found[0] + 1)) if len(found) else 0.0
 
 
 def _discounted(gains: NDArray[np.float64], k: int) -> float:

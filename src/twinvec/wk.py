@@ -185,11 +185,11 @@ def squared_novelty(cosines: Numbers, windows: list[list[int]]) -> Numbers:
     n_layers, size = table.shape
     systems = cosines.reshape(n_layers, n_layers, -1)[table[:, :, None], table[:, None, :]]
     systems[~(is_filled[:, :, None] & is_filled[:, None, :])] = 0  # (layers, size, size, tokens)
-    for place in range(size - 1):
-        pivot = systems[:, place, place]
-        column = systems[:, place + 1 :, place]
+    for step in range(size - 1):
+        pivot = systems[:, step, step]
+        column = systems[:, step + 1 :, step]
         share = column / np.where(pivot > LEAST_PIVOT, pivot, np.inf)[:, None]
-        systems[:, place + 1 :, place + 1 :] -= share[:, :, None] * column[:, None, :]
+        systems[:, step + 1 :, step + 1 :] -= share[:, :, None] * column[:, None, :]
     outside = systems[:, -1, -1].clip(0, 1)
     return np.where(outside > LEAST_PIVOT, outside, 0).reshape(cosines.shape[1:])
 

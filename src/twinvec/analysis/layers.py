@@ -173,7 +173,7 @@ def picture_text(encoder: Encoder, text: str, *, model: str, settings: WKSetting
         raise InputError(f"{model} finds no token in the text {text!r:.80}.", hint="Give a text that is not empty.")
     ids = encoder.tokenizer.ids([text])[0]
     room = layers.shape[1] - encoder.tokenizer.n_special
-    tokens = encoder.tokenizer.tokens(encoder.tokenizer.dress(encoder.tokenizer.cut(ids, room)))
+    tokens = encoder.tokenizer.tokens(encoder.tokenizer.add_special_tokens(encoder.tokenizer.cut(ids, room)))
     start = settings.start(len(layers) - 1)
     cosines = layer_cosines(layers[start:])
     mask = read_tokens(np.ones((1, len(tokens)), dtype=np.int64), settings)

@@ -1,4 +1,4 @@
-"""What a bulk job is told, reports, and stores in ``manifest.json``."""
+"""The settings, state and report of a bulk job, and what it stores in ``manifest.json``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BulkSettings:
-    """How a job runs. None leaves a choice to the folder, or to the usual: Parquet shards of 16,384 texts.
+    """How a job runs. None leaves a choice to the folder, or to the default: Parquet shards of 16,384 texts.
 
     ``force`` starts over in a folder that has a job. ``max_memory_bytes`` bounds the whole process. ``output`` is the
     type of number that is stored, as in :func:`twinvec.quantize_vectors`.
@@ -219,7 +219,7 @@ def _count(content: JsonObject, key: str, least: int = 1) -> int:
 
 
 def differences(found: JobSpec, wanted: JobSpec) -> Iterator[str]:
-    """What of a job is not what a folder was begun with, in words.
+    """What of a job is not what a folder was started with, in words.
 
     >>> one = JobSpec("mini", "ab", {"precision": "int8"}, "parquet", 16, {})
     >>> list(differences(one, JobSpec("mini", "ab", {"precision": "float32"}, "parquet", 16, {})))

@@ -130,7 +130,7 @@ SHARDS_AHEAD = 2  # that an actor has: one at work, one waiting
 MAX_STARTS = 3  # of an actor on one machine, before it is left alone
 LOOK_EVERY_S = 5.0  # for machines that joined
 PATIENCE_S = 120.0  # without any actor
-USUAL_SHARD_BYTES = 64 << 20
+DEFAULT_SHARD_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class RayWorkers:
 
     def shard_bytes(self, shard_rows: int) -> int:
         """A shard comes as a file, whose width is not known here before."""
-        return USUAL_SHARD_BYTES
+        return DEFAULT_SHARD_BYTES
 
     def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
         """Every shard once it is on the disk, as they are done."""
@@ -305,8 +305,8 @@ class _Crew:
     def _started(self, node: str, n_cores: int) -> _Actor:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        place = NodeAffinitySchedulingStrategy(node, soft=False)
-        kind = self._ray.remote(ShardWorker).options(num_cpus=n_cores, max_restarts=0, scheduling_strategy=place)
+        strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+        kind = self._ray.remote(ShardWorker).options(num_cpus=n_cores, max_restarts=0, scheduling_strategy=strategy)
         handle = kind.remote(self._model, n_cores)
         return _Actor(node, handle, handle.versions.remote())
 

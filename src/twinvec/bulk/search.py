@@ -64,8 +64,8 @@ def search_shards(
         search(asked, asked[:1], k=1, similarity=similarity)  # a wrong measure or query shows here, before any task
     used = bulk.used()
     tasks = (
-        (bulk.path(place), shard.numbers, None if used is None else used.seen(shard.numbers))
-        for place, shard in enumerate(bulk.result.shards)
+        (bulk.path(index), shard.numbers, None if used is None else used.seen(shard.numbers))
+        for index, shard in enumerate(bulk.result.shards)
     )
     best = no_hits(len(asked))
     for hits in run_tasks(_hits, _Question(asked, k, similarity), tasks, ray=ray):
@@ -151,8 +151,8 @@ def pairs_of_shards(
     def tasks() -> Iterator[tuple[object, ...]]:
         for i, left in enumerate(blocks):
             for right in blocks[i:]:
-                bar = float(best.scores[-1]) if len(best.scores) == k else floor  # as it stands when the task starts
-                yield left, None if right is left else right, bar
+                least = float(best.scores[-1]) if len(best.scores) == k else floor  # as it stands when the task starts
+                yield left, None if right is left else right, least
 
     for found in run_tasks(_block_pairs, k, tasks(), ray=ray):
         best = best_first(join_pairs([best, found]), k)
@@ -164,24 +164,24 @@ def _blocks(bulk: Bulk) -> Iterator[list[ShardPart]]:
     used = bulk.used()
     block: list[ShardPart] = []
     n_texts = 0
-    for place, shard in enumerate(bulk.result.shards):
+    for index, shard in enumerate(bulk.result.shards):
         if block and n_texts + shard.n > BLOCK_TEXTS:
             yield block
             block, n_texts = [], 0
-        block.append(ShardPart(bulk.path(place), shard.numbers, None if used is None else used.seen(shard.numbers)))
+        block.append(ShardPart(bulk.path(index), shard.numbers, None if used is None else used.seen(shard.numbers)))
         n_texts += shard.n
     if block:
         yield block
 
 
-def _block_pairs(k: int, left: Sequence[ShardPart], right: Sequence[ShardPart] | None, bar: float) -> Pairs:
+def _block_pairs(k: int, left: Sequence[ShardPart], right: Sequence[ShardPart] | None, least: float) -> Pairs:
     """The best pairs between two blocks, or within one."""
     one = _loaded(left)
     other = one if right is None else _loaded(right)
     best = no_pairs()
     for i in range(0, len(one[0]), TILE_ROWS):
         for j in range(i if right is None else 0, len(other[0]), TILE_ROWS):
-            at_least = max(bar, float(best.scores[-1]) if len(best.scores) == k else -np.inf)
+            at_least = max(least, float(best.scores[-1]) if len(best.scores) == k else -np.inf)
             scores = one[0][i : i + TILE_ROWS] @ other[0][j : j + TILE_ROWS].T
             if right is None and i == j:
                 scores[np.tri(len(scores), dtype=np.bool_)] = -np.inf  # each pair once, and no text with itself
@@ -203,11 +203,11 @@ def _loaded(block: Sequence[ShardPart]) -> tuple[Vectors, Ids]:
 
 
 def _candidates(scores: Vectors, k: int, *, at_least: float) -> tuple[Ids, Ids]:
-    """Rows and columns of the at most ``k`` best scores that reach the bar."""
-    places = np.flatnonzero(scores >= np.float32(max(at_least, float(np.finfo(np.float32).min))))
-    if len(places) > k:
-        places = places[np.argpartition(-scores.ravel()[places], k - 1)[:k]]
-    rows, columns = np.divmod(places, scores.shape[1])
+    """Rows and columns of the at most ``k`` best scores that reach ``at_least``."""
+    indices = np.flatnonzero(scores >= np.float32(max(at_least, float(np.finfo(np.float32).min))))
+    if len(indices) > k:
+        indices = indices[np.argpartition(-scores.ravel()[indices], k - 1)[:k]]
+    rows, columns = np.divmod(indices, scores.shape[1])
     return rows, columns
 
 

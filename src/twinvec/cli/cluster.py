@@ -196,7 +196,7 @@ def cluster(
     chosen = choose_projection(projection, len(rows.texts)) if report is not None else "pca"
     vectors = model.load().encode(rows.texts, prompt=prompt.prompt, prompt_name=prompt.prompt_name)
     fitted = choice.fit(vectors)
-    labels, method = fitted.labels_, fitted.settings.words()
+    labels, method = fitted.labels_, fitted.settings.describe()
     found = describe_clusters(rows.texts, vectors, labels, method=method, n_texts=n_texts, n_words=n_words)
     if report is not None:
         drawn = ClusterMap(rows.texts, labels, map_vectors(vectors, chosen), chosen)

@@ -233,8 +233,8 @@ class MethodChoice:
         from twinvec.search.approximate import sample_rows
 
         index = build_index(vectors, max_memory=self.max_memory)
-        say(f"Index of {len(index):,} vectors: {index.settings.words()}.")
-        say(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).words()}.")
+        say(f"Index of {len(index):,} vectors: {index.settings.describe()}.")
+        say(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).describe()}.")
         return index
 
 

@@ -42,7 +42,7 @@ class AgglomerativeSettings:
         if not np.isfinite(self.threshold):
             raise InputError(f"threshold must be a number, got {self.threshold}.")
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What is done, in words."""
         return f"agglomerative, {self.linkage} linkage, joined down to a cosine of {self.threshold:g}"
 
@@ -141,5 +141,5 @@ def by_size(marks: Ids) -> Ids:
     >>> by_size(np.array([7, 3, 3, 9])).tolist()
     [1, 0, 0, 2]
     """
-    _, firsts, places, counts = np.unique(marks, return_index=True, return_inverse=True, return_counts=True)
-    return np.argsort(np.lexsort((firsts, -counts)))[places.reshape(-1)]
+    _, firsts, inverse, counts = np.unique(marks, return_index=True, return_inverse=True, return_counts=True)
+    return np.argsort(np.lexsort((firsts, -counts)))[inverse.reshape(-1)]

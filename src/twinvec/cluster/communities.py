@@ -39,7 +39,7 @@ class CommunitySettings:
         if not np.isfinite(self.threshold):
             raise InputError(f"threshold must be a number, got {self.threshold}.")
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What is done, in words."""
         return f"communities of at least {self.min_size}, with a cosine of {self.threshold:g} or more to their center"
 

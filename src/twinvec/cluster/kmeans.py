@@ -49,7 +49,7 @@ class KMeansSettings:
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance must be from 0 to below 1, got {self.tolerance}.")
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What is done, in words."""
         return f"spherical k-means, {self.n_clusters} clusters, best of {self.n_restarts} runs, seed {self.seed}"
 
@@ -123,8 +123,8 @@ def first_centers(rows: Vectors, n_clusters: int, generator: np.random.Generator
         distances[chosen] = 0
         total = distances.sum()
         if total > 0:
-            place = np.searchsorted(np.cumsum(distances), generator.random() * total, side="right")
-            chosen.append(int(min(place, len(rows) - 1)))
+            row = np.searchsorted(np.cumsum(distances), generator.random() * total, side="right")
+            chosen.append(int(min(row, len(rows) - 1)))
         else:  # fewer different rows than clusters
             chosen.append(int(np.flatnonzero(~np.isin(np.arange(len(rows)), chosen))[0]))
     return rows[chosen]

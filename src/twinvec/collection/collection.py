@@ -255,7 +255,7 @@ class Collection:
         return (hits if rerank is None else reranked_hits(hits[:depth], query, rerank))[:k]
 
     def reindex(self, model: ModelLike | Embedder | None = None) -> Reindexed:
-        """Build all indexes anew; with a ``model``, first embed all texts again by it. Other writers wait.
+        """Build all indexes again; with a ``model``, first embed all texts again by it. Other writers wait.
 
         Searches go on meanwhile, with what is there. A run that was killed while embedding goes on where it was.
         """

@@ -106,18 +106,18 @@ def writer_lock(folder: Path, *, patience_s: float | None = None) -> Iterator[No
 
 def sync_changes(folder: Path, since: float) -> None:
     """Make files that were written after ``since`` (seconds since 1970) durable; Lance leaves that to the system."""
-    places = {folder}
+    folders = {folder}
     for file in folder.rglob("*"):
         with suppress(OSError):  # such as a file that another process has just removed
             if file.is_file() and file.stat().st_mtime >= since:
-                places.add(file.parent)
+                folders.add(file.parent)
                 handle = os.open(file, os.O_RDONLY)
                 try:
                     os.fsync(handle)
                 finally:
                     os.close(handle)
-    for place in places:
-        sync_folder(place)
+    for each in folders:
+        sync_folder(each)
 
 
 CLOCK_STEP_S = 1.0  # how coarse the times of files may be

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from twinvec.engine.batching import plan_equal
+from twinvec.engine.batches import plan_equal
 from twinvec.engine.config import Backbone
 from twinvec.engine.graph import Graph, GraphBuilder
 from twinvec.engine.layers import LayerBuilder
@@ -164,7 +164,7 @@ def _calibration_rows(backbone: Backbone, tokenizer: Tokenizer) -> list[list[int
     # Special tokens hardly ever come up by chance, and reach further than words do: a text may hold a literal [PAD].
     special = [id_ for id_ in tokenizer.special_ids() if id_ < backbone.n_vocabulary]
     bodies += [[id_] * n for id_ in special[:N_SPECIAL] for n in SPECIAL_REPEATS]
-    return [tokenizer.dress(body[:room]) for body in bodies]
+    return [tokenizer.add_special_tokens(body[:room]) for body in bodies]
 
 
 def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:
@@ -172,8 +172,8 @@ def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:
     recorder = _Recorder(builder, model.backbone, model.weights)
     LayerBuilder(builder, model.backbone, model.weights, recorder).all_states()
     outputs: dict[str, tuple[str, list[str | int]]] = {}
-    for place, (_, result) in enumerate(recorder.read):
+    for index, (_, result) in enumerate(recorder.read):
         for operator in ("ReduceMin", "ReduceMax", "ReduceMean"):
             reduced = builder.add(operator, result, builder.axes(0, 1), keepdims=0)
-            outputs[f"{operator}_{place}"] = reduced, ["channels"]
+            outputs[f"{operator}_{index}"] = reduced, ["channels"]
     return builder.build(outputs, ["ids", "mask"]), [name for name, _ in recorder.read]

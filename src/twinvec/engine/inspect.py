@@ -236,7 +236,7 @@ def _warnings(folder: ModelFolder, files: list[Path]) -> list[str]:
     if not files:
         found.append("There are no weights in this folder.")
     dense = [module.folder for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
-    if any(file.suffix == ".bin" for file in [*files, *(file for place in dense for file in weight_files(place))]):
+    if any(file.suffix == ".bin" for file in [*files, *(file for inner in dense for file in weight_files(inner))]):
         found.append("The weights are a pickle, which can run code; they load only with trust_pickle=True.")
     if not (folder.backbone / "tokenizer.json").is_file() and not (folder.backbone / "vocab.txt").is_file():
         found.append("There is no tokenizer.json.")

@@ -68,8 +68,8 @@ def _max(graph: GraphBuilder, states: str) -> str:
 
 def _highest(graph: GraphBuilder, order: str) -> str:
     """1 at the token that comes first or highest in ``order``, 0 elsewhere; both ``(batch, tokens)``."""
-    place = graph.add("Add", graph.add("ArgMax", order, axis=1, keepdims=1), graph.constant(1, np.int64))
-    return graph.add("Cast", graph.add("Equal", graph.add("Cast", place, to=1), _positions(graph)), to=1)
+    index = graph.add("Add", graph.add("ArgMax", order, axis=1, keepdims=1), graph.constant(1, np.int64))
+    return graph.add("Cast", graph.add("Equal", graph.add("Cast", index, to=1), _positions(graph)), to=1)
 
 
 def _is_first(graph: GraphBuilder) -> str:
@@ -140,8 +140,8 @@ def _(module: Normalize, graph: GraphBuilder, values: str, read: ReadWeights, na
 
 def add_readout(graph: GraphBuilder, states: str, modules: tuple[Module, ...], read: ReadWeights) -> str:
     """Add all modules in turn; the last one's result is the vector, ``(batch, readout width)``."""
-    for place, module in enumerate(modules):  # by its place: two may lie in folders of one name
-        states = add_module(module, graph, states, read, f"readout.{place}")
+    for index, module in enumerate(modules):  # by its index: two may lie in folders of one name
+        states = add_module(module, graph, states, read, f"readout.{index}")
     return states
 
 

@@ -55,7 +55,7 @@ LENGTH_FILES = "sentence_bert_config.json", "sentence_*_config.json"
 MOST_MODULES = 64
 
 # How the newer releases of sentence-transformers say that they read the last layer's states of a text.
-USUAL_READING: dict[str, object] = {
+DEFAULT_TRANSFORMER: dict[str, object] = {
     "transformer_task": "feature-extraction",
     "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
     "module_output_name": "token_embeddings",
@@ -257,9 +257,9 @@ def _prompts(settings: JsonObject) -> dict[str, str]:
 
 def _check_loading(limits: JsonObject) -> None:
     """Refuse settings that would make sentence-transformers load or read another backbone than the folder's own."""
-    for key, usual in USUAL_READING.items():
+    for key, default in DEFAULT_TRANSFORMER.items():
         value = limits.content.get(key)
-        if value and value != usual:
+        if value and value != default:
             raise ModelFolderError(f"{limits.source}: {key}={shown(value)} is not supported.")
     for key in LOADING_KEYS:
         more = set(limits.inner(key, {}).content) - HARMLESS_LOADING
@@ -324,9 +324,9 @@ def _wk(folder: Path) -> WK:
 def _dense(folder: Path) -> Dense:
     config = _read(folder / "config.json")
     n_in, n_out = config.integer("in_features"), config.integer("out_features")
-    for key, usual in (("use_residual", False), ("module_input_name", VECTOR), ("module_output_name", VECTOR)):
-        value = config.content.get(key, usual)
-        if value is not None and value != usual:
+    for key, default in (("use_residual", False), ("module_input_name", VECTOR), ("module_output_name", VECTOR)):
+        value = config.content.get(key, default)
+        if value is not None and value != default:
             raise ModelFolderError(f"{folder / 'config.json'}: {key}={value!r} is not supported.")
     package, _, activation = config.text("activation_function", "torch.nn.modules.activation.Tanh").rpartition(".")
     if package and not package.startswith("torch."):

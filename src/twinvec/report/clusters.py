@@ -91,11 +91,11 @@ PROJECTIONS = {"pca": "the first two principal components", "umap": "UMAP"}
 
 @dataclass(frozen=True, slots=True)
 class ClusterMap:
-    """Texts with their labels ``(n,)``, -1 for none, and their places ``(n, 2)``, and what projection gave these."""
+    """Texts with their labels ``(n,)``, -1 for none, and their points ``(n, 2)``, and what projection gave these."""
 
     texts: Sequence[str]
     labels: Ids
-    places: NDArray[np.float32]
+    points: NDArray[np.float32]
     projection: str
 
     def shown(self) -> Ids:
@@ -105,11 +105,11 @@ class ClusterMap:
             rows = np.linspace(0, len(rows) - 1, MOST_POINTS).astype(np.int64)
         return rows[np.argsort(self.labels[rows] >= 0, kind="stable")]
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """How the map was made, and how much of it is drawn."""
         drawn = min(len(self.labels), MOST_POINTS)
         part = f"; {drawn:,} of {len(self.labels):,} texts are drawn" if drawn < len(self.labels) else ""
-        return f"places by {PROJECTIONS[self.projection]}{part}"
+        return f"points by {PROJECTIONS[self.projection]}{part}"
 
 
 def color_of(label: int) -> str:
@@ -123,13 +123,13 @@ def color_of(label: int) -> str:
 
 def map_svg(found: Clustering, drawn: ClusterMap) -> str:
     """The map as a drawing, with the text of every point as its tip, and names for the largest clusters."""
-    places = _scaled(drawn.places)
-    points = [
+    points = _scaled(drawn.points)
+    dots = [
         element(
             "circle",
             element("title", escape(f"{drawn.texts[row][:TIP_LENGTH]} ({_name(int(drawn.labels[row]))})")),
-            cx=float(places[row, 0]),
-            cy=float(places[row, 1]),
+            cx=float(points[row, 0]),
+            cy=float(points[row, 1]),
             r=3.2,
             fill=color_of(int(drawn.labels[row])),
             fill_opacity=0.65,
@@ -138,27 +138,27 @@ def map_svg(found: Clustering, drawn: ClusterMap) -> str:
     ]
     names = [
         text(name, x, y + 5, class_="mapname", anchor="middle")  # y is the foot of the letters
-        for name, (x, y) in _names(found, drawn, places)
+        for name, (x, y) in _names(found, drawn, points)
     ]
     label = f"A map of {found.n_texts:,} texts in {len(found.clusters):,} clusters"
-    return figure("".join(points + names), width=WIDTH, height=HEIGHT, label=label)
+    return figure("".join(dots + names), width=WIDTH, height=HEIGHT, label=label)
 
 
-def _scaled(places: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Places ``(n, 2)`` within the drawing; y goes down."""
-    low, high = places.min(axis=0).astype(np.float64), places.max(axis=0).astype(np.float64)
-    share = (places - low) / np.where(high > low, high - low, 1)
+def _scaled(points: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Points ``(n, 2)`` within the drawing; y goes down."""
+    low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+    share = (points - low) / np.where(high > low, high - low, 1)
     share[:, 1] = 1 - share[:, 1]
     return np.asarray(EDGE + share * (np.array([WIDTH, HEIGHT]) - 2 * EDGE))
 
 
 def _names(
-    found: Clustering, drawn: ClusterMap, places: NDArray[np.float64]
+    found: Clustering, drawn: ClusterMap, points: NDArray[np.float64]
 ) -> Iterator[tuple[str, tuple[float, float]]]:
     """The names of the largest clusters, and where they stand."""
     named = found.clusters[: len(COLORS)]
     titles = [_title(cluster) for cluster in named]
-    middles = [np.median(places[drawn.labels == cluster.label], axis=0) for cluster in named]
+    middles = [np.median(points[drawn.labels == cluster.label], axis=0) for cluster in named]
     spread = spread_names(titles, [(float(x), float(y)) for x, y in middles], Frame(WIDTH, HEIGHT))
     yield from zip(titles, spread, strict=True)
 
@@ -176,7 +176,7 @@ MAP, MARKDOWN = "map.svg", "report.md"
 MOST_SHOWN = 200  # clusters in the tables; the JSON has all
 CLOSENESS = "Closeness is the mean cosine of a cluster's texts with their mean direction."
 HEADS = ("cluster", "texts", "closeness", "key words", "texts nearest to the middle")
-NUMBERS = (0, 1, 2)  # places of the columns that hold numbers
+NUMBERS = (0, 1, 2)  # indices of the columns that hold numbers
 
 
 def write_cluster_report(found: Clustering, drawn: ClusterMap, target: Path, *, replace: bool = False) -> None:
@@ -189,7 +189,7 @@ def write_cluster_report(found: Clustering, drawn: ClusterMap, target: Path, *, 
 def clusters_markdown(found: Clustering, drawn: ClusterMap) -> str:
     """The whole report; its map is a file beside it."""
     method = cell(_sentence(found.method))
-    lines = ["# Clusters", "", f"{summary(found)} {method}", "", f"![{_sentence(drawn.words())}]({MAP})", ""]
+    lines = ["# Clusters", "", f"{summary(found)} {method}", "", f"![{_sentence(drawn.describe())}]({MAP})", ""]
     rows = [
         (*_numbers(cluster), cell(", ".join(cluster.words)), "<br>".join(_plain(text) for text in cluster.texts))
         for cluster in found.clusters[:MOST_SHOWN]
@@ -208,12 +208,12 @@ def _parts(found: Clustering, drawn: ClusterMap) -> Iterator[str]:
     alone = f" {found.n_alone:,} of the texts belong to none." if found.n_alone else ""
     yield element("p", escape(f"{_sentence(found.method)}{alone}"), class_="lead")
     yield element("h2", "Map")
-    note = f"{_sentence(drawn.words())} Near texts are similar. Point at a dot to read its text."
+    note = f"{_sentence(drawn.describe())} Near texts are similar. Point at a dot to read its text."
     yield element("p", escape(note), class_="note")
     yield element("figure", map_svg(found, drawn), class_="card chart")
     yield element("h2", "What is in them")
     yield element("p", escape(_note(found)), class_="note")
-    head = element("tr", *(element("th", name, class_=_kind(place)) for place, name in enumerate(HEADS)))
+    head = element("tr", *(element("th", name, class_=_kind(column)) for column, name in enumerate(HEADS)))
     body = "".join(_row(cluster) for cluster in found.clusters[:MOST_SHOWN])
     yield element("div", element("table", head, body), class_="wide")
 
@@ -253,8 +253,8 @@ def _plain(text: str) -> str:
     return cell(text).replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _kind(place: int) -> str:
-    return "number" if place in NUMBERS else ""
+def _kind(column: int) -> str:
+    return "number" if column in NUMBERS else ""
 
 
 def _sentence(words: str) -> str:

@@ -87,7 +87,7 @@ def fill_index(index: Index, vectors: RowSource, *, stop: int | None = None, pro
     if len(index) > vectors.shape[0]:
         raise InputError(
             f"The index holds {len(index)} vectors already, but only {vectors.shape[0]} were given.",
-            hint="Give those from which it was begun, and more.",
+            hint="Give those with which it was started, and more.",
         )
     with Progress(n - len(index), "indexing", shown=progress) as bar:
         for start in range(len(index), n, BLOCK_ROWS):
@@ -205,10 +205,10 @@ class Recall:
     rescored: float
     query_ms: float
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """All of it in words.
 
-        >>> Recall(10, 100, 0.61, 0.987, 0.4).words()
+        >>> Recall(10, 100, 0.61, 0.987, 0.4).describe()
         'recall@10 0.987 (0.610 before exact scoring), measured on 100 queries; 0.4 ms a query'
         """
         return (

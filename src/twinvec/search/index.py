@@ -60,10 +60,10 @@ class IndexSettings:
         check_name("kind of index", self.kind, get_args(IndexKind))
         check_at_least(1, **{name: value for name, value in asdict(self).items() if name != "kind"})
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What will be built, in words.
 
-        >>> IndexSettings("hnsw").words()
+        >>> IndexSettings("hnsw").describe()
         'a graph (HNSW) with 32 links for each vector; a search looks at 64 candidates'
         """
         cells = f"{self.n_cells:,} cells (IVF), of which a search looks at {min(self.effort, self.n_cells)}"
@@ -174,10 +174,10 @@ def rescored(queries: ArrayLike, ids: Ids, vectors: Array, *, k: int, similarity
     n_at_once = max(1, ROWS_AT_ONCE // max(ids.shape[1], 1))
     for start in range(0, len(ids), n_at_once):
         part = slice(start, start + n_at_once)
-        rows, places = np.nonzero(ids[part] != NOTHING)
-        different, inverse = np.unique(ids[part][rows, places], return_inverse=True)  # rising: kinder to a disk
+        rows, columns = np.nonzero(ids[part] != NOTHING)
+        different, inverse = np.unique(ids[part][rows, columns], return_inverse=True)  # rising: kinder to a disk
         found = np.asarray(stored[different], dtype=np.float64)[inverse.reshape(-1)]
-        scores[part][rows, places] = exact(asked[part][rows].astype(np.float64), found)
+        scores[part][rows, columns] = exact(asked[part][rows].astype(np.float64), found)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     return Hits(ids, scores).take(order)
 

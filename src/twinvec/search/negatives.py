@@ -84,9 +84,9 @@ def hard_negatives(
     if settings.highest is not None:
         highest = np.minimum(highest, np.float32(settings.highest))
     hits = search(asked, stored, k=settings.depth)
-    places = np.arange(len(hits.ids))[:, None] * len(stored) + hits.ids
+    flat = np.arange(len(hits.ids))[:, None] * len(stored) + hits.ids
     taken = np.asarray(known[0], dtype=np.int64) * len(stored) + np.asarray(known[1], dtype=np.int64)
-    is_allowed = (hits.scores <= highest[:, None]) & ~np.isin(places, taken)
+    is_allowed = (hits.scores <= highest[:, None]) & ~np.isin(flat, taken)
     rank = np.cumsum(is_allowed, axis=1) - 1
     pairs, columns = np.nonzero(is_allowed & (rank >= settings.skip) & (rank < settings.skip + settings.n))
     return Negatives(pairs, hits.ids[pairs, columns], hits.scores[pairs, columns])
@@ -108,12 +108,12 @@ def mine_triplets(
         raise InputError("There are no pairs to mine negatives for.")
     candidates = list(dict.fromkeys([*(positive for _, positive in pairs), *pool]))
     texts = list(dict.fromkeys([*(anchor for anchor, _ in pairs), *candidates]))
-    vectors, place = embed(texts), {text: row for row, text in enumerate(texts)}
+    vectors, row_of = embed(texts), {text: row for row, text in enumerate(texts)}
     found = hard_negatives(
-        vectors[[place[anchor] for anchor, _ in pairs]],
-        vectors[[place[positive] for _, positive in pairs]],
-        vectors[[place[text] for text in candidates]],
-        known=_known_places(pairs, candidates),
+        vectors[[row_of[anchor] for anchor, _ in pairs]],
+        vectors[[row_of[positive] for _, positive in pairs]],
+        vectors[[row_of[text] for text in candidates]],
+        known=_known_rows(pairs, candidates),
         settings=settings,
     )
     return [
@@ -122,7 +122,7 @@ def mine_triplets(
     ]
 
 
-def _known_places(pairs: Sequence[tuple[str, str]], candidates: Sequence[str]) -> tuple[list[int], list[int]]:
+def _known_rows(pairs: Sequence[tuple[str, str]], candidates: Sequence[str]) -> tuple[list[int], list[int]]:
     """Pairs, and rows of the candidates that are the pair's anchor or one of that anchor's positives."""
     rows: dict[str, list[int]] = {}
     for row, text in enumerate(candidates):

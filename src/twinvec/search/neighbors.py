@@ -167,16 +167,16 @@ def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Dupl
     >>> with_equal_texts(["a", "b", "a"], ["a", "b"], alone).repeated.tolist()
     [0]
     """
-    number = {text: place for place, text in enumerate(different)}
-    places = np.fromiter((number[text] for text in texts), dtype=np.int64, count=len(texts))
+    number = {text: index for index, text in enumerate(different)}
+    indices = np.fromiter((number[text] for text in texts), dtype=np.int64, count=len(texts))
     firsts = np.full(len(different), len(texts))
-    np.minimum.at(firsts, places, np.arange(len(texts)))
+    np.minimum.at(firsts, indices, np.arange(len(texts)))
     kept, scores = np.arange(len(different)), np.ones(len(different), dtype=np.float32)
     kept[found.removed], scores[found.removed] = found.repeated, found.scores
-    repeated = firsts[kept[places]]
+    repeated = firsts[kept[indices]]
     is_removed = repeated != np.arange(len(texts))
     removed = np.flatnonzero(is_removed)
-    return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores[places[removed]])
+    return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores[indices[removed]])
 
 
 def preference(n: int, keep: Keep, lengths: ArrayLike | None) -> Ids:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from twinvec.choices import StoredPrecision
-from twinvec.engine.batching import pad, plan_batches
+from twinvec.engine.batches import pad, plan_batches
 from twinvec.engine.readout import readout_width
 from twinvec.engine.static import fill_static
 from twinvec.engine.torch import quiet
@@ -211,7 +211,9 @@ def start_table(folder: ModelFolder, tokenizer: Tokenizer, width: int, counts: I
     vectors = np.empty((len(counts), encoder.engine.width), dtype=np.float32)
     for start in range(0, len(counts), TOKENS_AT_ONCE):
         tokens = range(start, min(start + TOKENS_AT_ONCE, len(counts)))
-        vectors[start : tokens.stop] = encoder.engine.runtime.vectors(pad([tokenizer.dress([i]) for i in tokens]))
+        vectors[start : tokens.stop] = encoder.engine.runtime.vectors(
+            pad([tokenizer.add_special_tokens([i]) for i in tokens])
+        )
     vectors -= vectors.mean(axis=0)
     values, axes = np.linalg.eigh(vectors.T.astype(np.float64) @ vectors)
     components = vectors @ axes[:, np.argsort(-values, kind="stable")[:width]].astype(np.float32)

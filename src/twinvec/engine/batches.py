@@ -140,14 +140,14 @@ def pad(rows: Sequence[Sequence[int] | Ids], n_unpooled: Sequence[int] = ()) -> 
     longest = max(len(row) for row in rows)
     ids = np.zeros((len(rows), longest), dtype=np.int64)
     mask = np.zeros((len(rows), longest), dtype=np.int64)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
-        mask[place, : len(row)] = 1
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
     if not any(n_unpooled):
         return TokenBatch(ids, mask, mask)
     pool_mask = mask.copy()
-    for place, count in enumerate(n_unpooled):
-        pool_mask[place, :count] = 0
+    for index, count in enumerate(n_unpooled):
+        pool_mask[index, :count] = 0
     return TokenBatch(ids, mask, pool_mask)
 
 
