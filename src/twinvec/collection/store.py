@@ -22,19 +22,10 @@ from twinvec.collection.indexes import (
 from twinvec.collection.schema import Header, read_header, table_schema
 from twinvec.errors import CollectionError, InputError, shown
 from twinvec.extras import require
-from twinvec.files import check_path, new_folder, sync_folder, try_lock
+from twinvec.files import check_path, new_folder, sync_folder, sync_path, try_lock
 from twinvec.ownership import COLLECTION
 
-__all__ = [
-    "TABLE",
-    "Location",
-    "Store",
-    "create_store",
-    "is_collection",
-    "locate",
-    "sync_changes",
-    "writer_lock",
-]
+__all__ = ["TABLE", "Location", "Store", "create_store", "is_collection", "locate", "sync_changes", "writer_lock"]
 
 TABLE = "texts"
 
@@ -111,11 +102,7 @@ def sync_changes(folder: Path, since: float) -> None:
         with suppress(OSError):  # such as a file that another process has just removed
             if file.is_file() and file.stat().st_mtime >= since:
                 folders.add(file.parent)
-                handle = os.open(file, os.O_RDONLY)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+                sync_path(file)
     for each in folders:
         sync_folder(each)
 
