@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from twinvec.errors import InputError, ModelFolderError, TwinvecError, shown
 
-__all__ = ["LARGEST_EXACT", "REQUIRED", "JsonObject", "is_plain", "parse_json"]
+__all__ = ["LARGEST_EXACT", "JsonObject", "is_plain", "parse_json"]
 
 
 class _Required:

@@ -11,7 +11,6 @@ from twinvec.errors import InputError, check_at_least
 from twinvec.types import Array
 
 __all__ = [
-    "Threshold",
     "accuracy",
     "average_precision",
     "best_f1_threshold",

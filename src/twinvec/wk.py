@@ -21,7 +21,6 @@ from twinvec.errors import InputError, check_name
 from twinvec.types import Array
 
 __all__ = [
-    "LayerWeights",
     "WKSettings",
     "layer_cosines",
     "layer_weights",

@@ -23,14 +23,7 @@ from twinvec.extras import require
 from twinvec.loading import load
 from twinvec.model.identity import engine_versions, model_files
 
-__all__ = [
-    "RayWorkers",
-    "ShardWorker",
-    "connected",
-    "last_line",
-    "own_error",
-    "run_tasks",
-]
+__all__ = ["RayWorkers", "connected", "run_tasks"]
 
 Result = TypeVar("Result")
 

@@ -19,13 +19,7 @@ from twinvec.search.pairs import Pairs, best_first, check_limits, join_pairs, no
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import unit_rows
 
-__all__ = [
-    "check_searchable",
-    "merge_hits",
-    "pairs_of_shards",
-    "search_shards",
-    "shard_vectors",
-]
+__all__ = ["merge_hits", "pairs_of_shards", "search_shards"]
 
 SEARCHABLE = "float32", "int8"
 

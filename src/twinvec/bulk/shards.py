@@ -33,7 +33,6 @@ __all__ = [
     "ShardStore",
     "StoredShard",
     "embedded_shard",
-    "keys_in",
     "open_shard",
     "pyarrow",
     "vectors_in",

@@ -20,7 +20,7 @@ from twinvec.search.measures import unit_rows_of
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import numeric_rows
 
-__all__ = ["Agglomerative", "AgglomerativeSettings", "Linkage"]
+__all__ = ["Agglomerative", "AgglomerativeSettings"]
 
 Linkage = Literal["average", "complete"]
 

@@ -13,11 +13,7 @@ from twinvec.search.measures import unit_rows_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import numeric_rows, unit_rows
 
-__all__ = [
-    "KMeans",
-    "KMeansSettings",
-    "check_not_empty",
-]
+__all__ = ["KMeans", "KMeansSettings", "check_not_empty"]
 
 
 def check_not_empty(rows: Array) -> None:

@@ -18,16 +18,7 @@ from twinvec.data.roles import TEXT_ROLES, find_kind
 from twinvec.errors import InputError, RowError
 from twinvec.types import Ids
 
-__all__ = [
-    "OtherTexts",
-    "check_examples",
-    "equal_rows",
-    "find_contradictions",
-    "find_duplicates",
-    "read_other_texts",
-    "text_grid",
-    "text_key",
-]
+__all__ = ["check_examples", "equal_rows", "find_contradictions", "find_duplicates", "read_other_texts", "text_key"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,7 @@ from twinvec.errors import InputError, UnknownNameError
 from twinvec.files import digest_files, new_file
 from twinvec.progress import Progress
 
-__all__ = [
-    "TIMEOUT_S",
-    "check_digest",
-    "download",
-    "install",
-]
+__all__ = ["TIMEOUT_S", "download", "install"]
 
 logger = logging.getLogger(__name__)
 

@@ -17,17 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from twinvec.errors import InputError
 
-__all__ = [
-    "NoAnswer",
-    "RedirectRefused",
-    "Redirects",
-    "Retries",
-    "check_address",
-    "is_loopback",
-    "open_url",
-    "post",
-    "read_parts",
-]
+__all__ = ["NoAnswer", "RedirectRefused", "Retries", "check_address", "open_url", "post", "read_parts"]
 
 Redirects = Literal["refuse", "secure"]
 

@@ -13,16 +13,7 @@ from typing import Literal
 from twinvec.data.table import READ_FORMATS, Table, check_columns
 from twinvec.errors import InputError, UnknownNameError, check_name
 
-__all__ = [
-    "KINDS",
-    "TEXT_ROLES",
-    "DataSource",
-    "Kind",
-    "TargetValues",
-    "find_columns",
-    "find_kind",
-    "guess_kind",
-]
+__all__ = ["KINDS", "TEXT_ROLES", "DataSource", "Kind", "TargetValues", "find_columns", "find_kind", "guess_kind"]
 
 TargetValues = Literal["names", "numbers", "marks"]
 

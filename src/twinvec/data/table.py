@@ -17,8 +17,6 @@ from twinvec.errors import InputError, RowError, UnknownNameError, shown
 __all__ = [
     "READ_FORMATS",
     "STDIN",
-    "USUAL_COLUMNS",
-    "WRITE_FORMATS",
     "Record",
     "Row",
     "Table",

@@ -14,7 +14,7 @@ from twinvec.data.table import text_of
 from twinvec.errors import InputError, RowError
 from twinvec.model.tokenizer import check_text
 
-__all__ = ["TARGETS", "label_of", "mark_of", "one_text", "range_hint", "score_of", "texts_of"]
+__all__ = ["TARGETS", "one_text", "range_hint", "score_of", "texts_of"]
 
 MARKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
 USUAL_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # to suggest one

@@ -15,15 +15,7 @@ from twinvec.choices import Device, LongPolicy, Precision, RuntimeName
 from twinvec.errors import InputError, check_name
 from twinvec.types import Ids, Runtime, TokenBatch
 
-__all__ = [
-    "Engine",
-    "EngineSettings",
-    "Streams",
-    "pad",
-    "plan_batches",
-    "plan_equal",
-    "plan_single",
-]
+__all__ = ["Engine", "EngineSettings", "Streams", "pad", "plan_batches", "plan_equal", "plan_single"]
 
 TOKENS_PER_BATCH = {"cpu": 512, "cuda": 16_384}  # 512 keep a batch's activations in a core's cache
 

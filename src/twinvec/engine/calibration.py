@@ -17,11 +17,7 @@ from twinvec.engine.runtimes import open_session
 from twinvec.model.tokenizer import Tokenizer
 from twinvec.types import Vectors
 
-__all__ = [
-    "Ranges",
-    "measure_ranges",
-    "sample_texts",
-]
+__all__ = ["Ranges", "measure_ranges", "sample_texts"]
 
 WHO = (
     "The committee",

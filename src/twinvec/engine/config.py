@@ -10,16 +10,7 @@ from twinvec.errors import ModelFolderError, shown
 from twinvec.json_checks import JsonObject
 from twinvec.model.folder import refuse_own_code
 
-__all__ = [
-    "MODEL_CODE",
-    "TORCH",
-    "Backbone",
-    "Rotary",
-    "check_known",
-    "is_supported",
-    "read_backbone",
-    "unknown_value",
-]
+__all__ = ["MODEL_CODE", "TORCH", "Backbone", "Rotary", "is_supported", "read_backbone"]
 
 TORCH = "Load it with runtime='torch' (--runtime torch), which runs transformers itself."
 

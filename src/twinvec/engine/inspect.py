@@ -29,7 +29,7 @@ from twinvec.model.folder import (
 )
 from twinvec.model.hub import find_model
 
-__all__ = ["Inspection", "inspect_model"]
+__all__ = ["inspect_model"]
 
 Tensors = dict[str, dict[str, Any]]  # the header of a safetensors file: dtype and shape by name
 STORED = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8"}

@@ -26,12 +26,7 @@ from twinvec.model.folder import WK, ModelFolder
 from twinvec.types import Runtime, TokenBatch, Vectors
 from twinvec.wk import sentence_vectors
 
-__all__ = [
-    "OnnxRuntime",
-    "OpenvinoRuntime",
-    "WKRuntime",
-    "open_session",
-]
+__all__ = ["OnnxRuntime", "OpenvinoRuntime", "WKRuntime", "open_session"]
 
 LARGE_BYTES = 1 << 20
 

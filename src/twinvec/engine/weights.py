@@ -34,7 +34,6 @@ __all__ = [
     "disk_location",
     "forget_pages",
     "is_packed",
-    "mapped_file",
     "mapped_files",
     "pack_int8",
     "read_weights",

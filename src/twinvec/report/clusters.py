@@ -21,7 +21,6 @@ __all__ = [
     "Frame",
     "clusters_html",
     "clusters_markdown",
-    "color_of",
     "map_svg",
     "spread_names",
     "summary",

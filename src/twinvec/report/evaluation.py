@@ -24,14 +24,7 @@ from twinvec.report.html import (
 )
 from twinvec.types import Array
 
-__all__ = [
-    "Columns",
-    "as_html",
-    "columns_of",
-    "density_plot",
-    "score_bars",
-    "subset_bars",
-]
+__all__ = ["Columns", "as_html", "columns_of", "density_plot"]
 
 BAR_WIDTH = 960
 LONGEST_NAME, NAME_WIDTH = 40, 7.8  # characters, and pixels for one

@@ -18,7 +18,6 @@ from twinvec.ownership import FolderKind
 
 __all__ = [
     "PAGE",
-    "STYLE",
     "Scale",
     "check_folder",
     "document",

@@ -29,7 +29,6 @@ from twinvec.vectors import numeric_rows
 
 __all__ = [
     "Recall",
-    "RowSource",
     "approximate_duplicates",
     "approximate_pairs",
     "build_index",

@@ -21,7 +21,7 @@ from twinvec.search.measures import blocks_of, unit_block, unit_rows_of
 from twinvec.types import Array, Vectors
 from twinvec.vectors import numeric_rows
 
-__all__ = ["CodeKind", "Codes", "encode_codes", "search_codes"]
+__all__ = ["Codes", "encode_codes", "search_codes"]
 
 CodeKind = Literal["int8", "binary"]
 

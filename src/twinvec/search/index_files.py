@@ -19,12 +19,7 @@ from twinvec.search.measures import check_widths, unit_rows_of
 from twinvec.types import Array, Vectors
 from twinvec.vectors import numeric_rows
 
-__all__ = [
-    "ExactIndex",
-    "load_index",
-    "new_index",
-    "save_index",
-]
+__all__ = ["load_index", "new_index", "save_index"]
 
 FILE = "vectors.npy"
 

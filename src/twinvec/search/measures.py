@@ -15,7 +15,6 @@ from twinvec.vectors import ROWS_AT_ONCE, SIMILARITIES, check_finite
 
 __all__ = [
     "MEASURES",
-    "UNIT",
     "Block",
     "Measure",
     "blocks_of",

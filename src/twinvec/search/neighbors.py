@@ -26,7 +26,6 @@ __all__ = [
     "neighbors",
     "preference",
     "with_equal_texts",
-    "without_self",
 ]
 
 

@@ -17,7 +17,6 @@ from twinvec.vectors import numeric_rows
 
 __all__ = [
     "MOST_PAIRS",
-    "PairBlock",
     "Pairs",
     "all_pairs_above",
     "best_first",
