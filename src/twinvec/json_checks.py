@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from twinvec.errors import InputError, ModelFolderError, TwinvecError, shown
 
-__all__ = ["LARGEST_EXACT", "JsonObject", "is_plain", "parse_json"]
+__all__ = ["LARGEST_EXACT", "JsonObject", "is_plain", "parse_json", "shown_json"]
 
 
 class _Required:
@@ -45,7 +45,7 @@ class JsonObject:
 
     def __post_init__(self) -> None:
         if not isinstance(self.content, Mapping):
-            raise self.error(f"{self.source} is {_shown(self.content)}, not an object.", hint=self.hint)
+            raise self.error(f"{self.source} is {shown_json(self.content)}, not an object.", hint=self.hint)
 
     def integer(self, key: str, default: Any = REQUIRED, *, least: int = 1, most: int = LARGEST) -> Any:  # noqa: ANN401
         """A whole number in a range."""
@@ -130,7 +130,7 @@ class JsonObject:
 
     def wrong(self, key: str, wanted: str) -> TwinvecError:
         """The error that a value is not what it must be."""
-        found = _shown(self.content.get(key))
+        found = shown_json(self.content.get(key))
         return self.error(f"{self.source}: {shown(key)} is {found}, not {wanted}.", hint=self.hint)
 
     def _inside(self, content: Mapping[str, Any], key: str = "") -> JsonObject:
@@ -142,8 +142,13 @@ def is_plain(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _shown(value: object) -> str:
-    return "null" if value is None else shown(value)
+def shown_json(value: object, length: int = 60) -> str:
+    """A value of JSON as messages show it.
+
+    >>> shown_json(None), shown_json(3)
+    ('null', '3')
+    """
+    return "null" if value is None else shown(value, length)
 
 
 def parse_json(content: str | bytes, *, source: str, hint: str = "") -> Any:  # noqa: ANN401 - whatever was sent

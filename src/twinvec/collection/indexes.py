@@ -97,7 +97,26 @@ def lance_errors(doing: str, *, hint: str | None = None) -> Iterator[None]:
 
 
 LANGUAGES = tuple(
-    ["Arabic", "Danish", "Dutch", "English", "Finnish", "French", "German", "Greek", "Hungarian", "Italian", "Norwegian", "Portuguese", "Romanian", "Russian", "Spanish", "Swedish", "Tamil", "Turkish"]
+    [
+        "Arabic",
+        "Danish",
+        "Dutch",
+        "English",
+        "Finnish",
+        "French",
+        "German",
+        "Greek",
+        "Hungarian",
+        "Italian",
+        "Norwegian",
+        "Portuguese",
+        "Romanian",
+        "Russian",
+        "Spanish",
+        "Swedish",
+        "Tamil",
+        "Turkish",
+    ]
 )
 ROWS_PER_PARTITION = 4096
 PROBED_SHARE, LEAST_PROBES = 0.1, 20

@@ -152,7 +152,7 @@ def _record(embedder: ModelEmbedder, name: str) -> ModelRecord:
 
 
 def remembered_model(record: ModelRecord, path: str, given: Mapping[str, Any] | None = None) -> CollectionModel:
-    """Load the model that the collection at ``place`` names, if it is on this machine and of the content it says.
+    """Load the model that the collection at ``path`` names, if it is on this machine and of the content it says.
 
     The content is compared before any weights are read. ``given`` are arguments of :func:`twinvec.load` that the caller
     says, and go before those remembered.

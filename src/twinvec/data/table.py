@@ -150,7 +150,7 @@ def _not_text(source: str, number: int, place: int) -> InputError:
     )
 
 
-USUAL_COLUMNS = ("text", "sentence", "content")
+DEFAULT_COLUMNS = ("text", "sentence", "content")
 
 
 def choose_column(names: Sequence[str], column: str | None, *, source: str) -> str:
@@ -160,11 +160,11 @@ def choose_column(names: Sequence[str], column: str | None, *, source: str) -> s
     'sentence'
     """
     if column is None:
-        column = names[0] if len(names) == 1 else next((name for name in USUAL_COLUMNS if name in names), None)
+        column = names[0] if len(names) == 1 else next((name for name in DEFAULT_COLUMNS if name in names), None)
     if column is None:
         raise InputError(
-            f"{source} has {len(names)} columns, and none is called {', '.join(USUAL_COLUMNS[:-1])} or "
-            f"{USUAL_COLUMNS[-1]}: {', '.join(names)}.",
+            f"{source} has {len(names)} columns, and none is called {', '.join(DEFAULT_COLUMNS[:-1])} or "
+            f"{DEFAULT_COLUMNS[-1]}: {', '.join(names)}.",
             hint="Name the one with the texts (--column, or column= in Python).",
         )
     if column not in names:
@@ -195,9 +195,9 @@ def text_of(value: object, column: str, *, where: str) -> str:
     """
     if isinstance(value, str):
         return value
-    told = "null" if value is None else f"a {type(value).__name__} ({shown(value, 40)})"
+    found = "null" if value is None else f"a {type(value).__name__} ({shown(value, 40)})"
     raise RowError(
-        f"{where}: {column!r} is {told}, not a text.", fault="no text", hint="Remove the row or write a string."
+        f"{where}: {column!r} is {found}, not a text.", fault="no text", hint="Remove the row or write a string."
     )
 
 

@@ -258,9 +258,9 @@ def _write_parquet(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
     parquet = require("pyarrow.parquet", extra="tables", feature="Writing parquet")
     held = list(rows)  # all of them tell the type of a column, which may begin with empty values
     arrays = []
-    for place, name in enumerate(columns):
+    for column, name in enumerate(columns):
         try:
-            arrays.append(arrow.array([row[place] for row in held]))
+            arrays.append(arrow.array([row[column] for row in held]))
         except (arrow.ArrowException, *UNWRITABLE) as error:
             raise InputError(f"The values of {name!r} have no type in common: {error}", hint="Write jsonl.") from error
     parquet.write_table(arrow.table(arrays, names=list(columns)), file, row_group_size=ROW_GROUP)

@@ -172,7 +172,7 @@ def fill_static(
     normalize: bool = True,
     precision: StoredPrecision = "float32",
 ) -> None:
-    """Write a static model into ``place``, an empty folder that exists."""
+    """Write a static model into ``path``, an empty folder that exists."""
     check_name("precision", precision, get_args(StoredPrecision))
     fast = FastTokenizer.from_file(str(tokenizer_file))
     fast.no_truncation()
