@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -197,13 +198,8 @@ class RayWorkers:
             return  # nothing is new: no cluster is needed
         with connected(self._address) as ray:
             crew = _Crew(ray, ray.put(shipped(self._model, self._output)), self._threads)
-            for file in crew.files(_chained(first, shards), format):
+            for file in crew.files(chain([first], shards), format):
                 yield store.put(file)
-
-
-def _chained(first: NewShard, rest: Iterator[NewShard]) -> Iterator[NewShard]:
-    yield first
-    yield from rest
 
 
 class _Crew:
