@@ -91,7 +91,7 @@ def build(source: Perturbed, place: Path, max_memory: int) -> dict[str, Any]:
     """Build the index that ``choose_index`` chooses; it is saved now and then, and continued from there."""
     started, source_mb = time.perf_counter(), peak_mb()
     settings = choose_index(len(source), source.shape[1], max_memory)
-    print(settings.words(), file=sys.stderr, flush=True)
+    print(settings.describe(), file=sys.stderr, flush=True)
     times = {"train_seconds": 0.0, "seconds": 0.0}
     if (place / INDEX).exists():
         index = load_index(place / INDEX)
@@ -115,7 +115,7 @@ def build(source: Perturbed, place: Path, max_memory: int) -> dict[str, Any]:
         (place / "times.json").write_text(json.dumps(times), encoding="utf-8")
     return {
         "settings": asdict(index.settings),
-        "words": index.settings.words(),
+        "words": index.settings.describe(),
         **times,
         "index_bytes": sum(file.stat().st_size for file in (place / INDEX).iterdir()),
         "peak_mb": round(peak_mb()),

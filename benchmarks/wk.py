@@ -19,7 +19,7 @@ from common import alternate, arguments, sts_sentences, write_result
 from numpy.typing import NDArray
 
 import twinvec
-from twinvec.engine.batching import TOKENS_PER_BATCH
+from twinvec.engine.batches import TOKENS_PER_BATCH
 from twinvec.wk import WKSettings, sentence_vectors
 
 SLOW = Path(__file__).parents[1] / "tests/wk_twins.py"  # one token and one layer at a time

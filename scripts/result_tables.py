@@ -17,6 +17,7 @@ from typing import Any
 
 import benchmark_tables as benchmarks
 import model_tables as models
+from result_markdown import fill_pages
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
@@ -79,16 +80,8 @@ def shown(name: str) -> str:
 
 def main(check: bool) -> int:
     """Fill all pages, or say which are behind."""
-    behind = []
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(MODELS.glob("*.md"))]:
-        page = path.read_text(encoding="utf-8")
-        if rendered(page) != page:
-            behind.append(path.name)
-            if not check:
-                path.write_text(rendered(page), encoding="utf-8")
-    if check and behind:
-        print(f"behind their results: {', '.join(behind)}; run make docs", file=sys.stderr)
-    return int(check and bool(behind))
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(MODELS.glob("*.md"))]
+    return fill_pages(pages, rendered, check=check)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from result_markdown import table
+from result_markdown import fill_pages, table
 
 __all__ = ["ROOMS"]
 
@@ -39,7 +39,7 @@ ROOMS: list[dict[str, str]] = [
     {"model": "model folders: layout, saving, hub, tokenizer, identity"},
     {"engine": "config, weights, ONNX graph, layers, int8, runtimes, static tables, inspection"},
     {
-        "encoding": "texts to rows of token ids: prompts, limits, windows",
+        "token_rows": "texts to rows of token ids: prompts, limits, windows",
         "explanation": "what a vector and a cosine are made of",
     },
     {"encoder": "`Encoder`: texts in, one vector each out"},
@@ -68,15 +68,5 @@ def rendered(page: str) -> str:
     return PLACE.sub(lambda found: f"{found[1]}{shown}\n{found[2]}", page)
 
 
-def main() -> int:
-    """Write the page, or say whether it is behind."""
-    old = PAGE.read_text(encoding="utf-8")
-    new = rendered(old)
-    if "--check" not in sys.argv:
-        PAGE.write_text(new, encoding="utf-8")
-        return 0
-    return int(old != new)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fill_pages([PAGE], rendered, check="--check" in sys.argv))

@@ -12,10 +12,11 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from result_markdown import table, where
+from result_markdown import fill_pages, table, where
 from twinvec.choices import show_size
 
 ROOT = Path(__file__).parents[1]
@@ -122,16 +123,7 @@ def rendered(page: str, result: dict[str, Any] | None) -> str:
 
 def main(check: bool) -> int:
     """Fill the pages, or say which are behind."""
-    result, behind = newest(), []
-    for path in PAGES:
-        page = path.read_text(encoding="utf-8")
-        if rendered(page, result) != page:
-            behind.append(path.name)
-            if not check:
-                path.write_text(rendered(page, result), encoding="utf-8")
-    if check and behind:
-        print(f"behind their results: {', '.join(behind)}; run make docs", file=sys.stderr)
-    return int(check and bool(behind))
+    return fill_pages(PAGES, partial(rendered, result=newest()), check=check)
 
 
 if __name__ == "__main__":

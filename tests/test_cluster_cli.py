@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -31,11 +32,13 @@ from twinvec.report.clusters import (
     spread_names,
     write_cluster_report,
 )
+from twinvec.report.html import drawing_file
 
 CATS = ["the cat sleeps", "the cat sleeps now", "my cat sleeps", "the cat sleeps well"]
 STOCKS = ["stocks fell on monday", "stocks fell", "stocks fell again"]
 TEXTS = [CATS[0], STOCKS[0], CATS[1], STOCKS[1], CATS[2], STOCKS[2], CATS[3]]
 TRUTH = [0, 1, 0, 1, 0, 1, 0]
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(autouse=True)
@@ -136,14 +139,15 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
         ".twinvec.json",
         "report.html",
         "report.md",
-        "map.png",
+        "map.svg",
         "clusters.json",
     }
-    assert (folder / "map.png").read_bytes()[:4] == b"\x89PNG"
+    drawing = ElementTree.parse(folder / "map.svg").getroot()
+    assert drawing.tag == f"{SVG}svg" and len(list(drawing.iter(f"{SVG}circle"))) == 7
     data = json.loads((folder / "clusters.json").read_text())
     assert data["clusters"] == [json.loads(line) for line in result.stdout.splitlines()]
     assert data["method"].startswith("spherical k-means, 2 clusters") and data["n_texts"] == 7
-    assert "(map.png)" in (folder / "report.md").read_text()
+    assert "(map.svg)" in (folder / "report.md").read_text()
     refused = run("cluster", file, "-k", 2, "--report", folder)
     assert refused.exit_code == 1 and "exists already" in refused.stderr
     assert run("cluster", file, "-k", 3, "--report", folder, "--force").exit_code == 0
@@ -256,6 +260,14 @@ def test_one_text_or_texts_in_one_place_have_a_map(tmp_path, n):
     drawn = ClusterMap(["a $ b"] * n, np.zeros(n, dtype=int), np.zeros((n, 2), dtype=np.float32), "pca")
     write_cluster_report(found, drawn, tmp_path / "new")
     assert "nan" not in map_svg(found, drawn)
+
+
+def test_a_map_of_texts_that_xml_cannot_hold_is_still_a_drawing():
+    texts = ["a\x0bb <i> & c", "\ufffe ]]>", "plain"]
+    found = describe_clusters(texts, np.eye(3), np.zeros(3, dtype=int), method="by hand")
+    drawn = ClusterMap(texts, np.zeros(3, dtype=int), np.eye(3, dtype=np.float32)[:, :2], "pca")
+    shown = ElementTree.fromstring(drawing_file(map_svg(found, drawn)))
+    assert "plain (cluster 0)" in [each.text for each in shown.iter(f"{SVG}title")]
 
 
 def test_texts_without_any_cluster_have_a_report(tmp_path):

@@ -16,7 +16,7 @@ import pytest
 
 import twinvec
 from tiny import WORDS
-from twinvec.engine.batching import Streams
+from twinvec.engine.batches import Streams
 
 TEXTS = [" ".join(WORDS[i % 7 : i % 19 + 2]) for i in range(120)]
 

@@ -185,7 +185,7 @@ def test_one_text_is_not_a_list_and_unknown_methods_are_named(function):
 def test_the_type_of_the_settings_says_which_algorithm_clusters(settings):
     found = twinvec.cluster_texts(TEXTS, settings, model=CountedWords(), n_words=1)
     assert found.labels[0] == found.labels[2] and found.labels[1] == found.labels[4] != found.labels[0]
-    assert found.clusters.method == settings.words() and found.map is None
+    assert found.clusters.method == settings.describe() and found.map is None
 
 
 def test_a_map_is_drawn_where_it_is_asked_for():

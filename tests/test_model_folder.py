@@ -167,7 +167,7 @@ def test_a_dense_layer_that_does_more_is_refused(tmp_path, option):
 )
 def test_a_value_of_the_wrong_kind_is_no_traceback(folder, file, values):
     change(folder / file, **values)
-    with pytest.raises(ModelFolderError, match="value of the wrong kind"):
+    with pytest.raises(ModelFolderError, match=r"\.json: .* is .*, not an? "):
         twinvec.load(folder)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tiny import FAMILIES, POSITIONS, VOCABULARY
 from twinvec.choices import POOLINGS
-from twinvec.engine.batching import pad
+from twinvec.engine.batches import pad
 from twinvec.engine.model import read_model
 from twinvec.engine.runtimes import OnnxRuntime, OpenvinoRuntime
 from twinvec.model.folder import Pooling, read_model_folder

@@ -187,7 +187,7 @@ BAD_FILES = [
     (("results", 0, "items", "gold", "data"), "AAAA", "gold: the data are damaged"),
     (("results", 0, "items", "gold", "dtype"), "object", "'dtype' is 'object', not one of float32"),
     (("results", 0, "items", "predicted"), None, "'predicted' is null, not an object"),
-    (("results", 0), {}, "lacks the field 'items'"),
+    (("results", 0), {}, "lacks 'items'"),
     (("results",), 3, "'results' is 3, not a list"),
 ]
 

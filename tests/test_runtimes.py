@@ -9,7 +9,7 @@ import pytest
 
 import twinvec
 from tiny import VOCABULARY, WORDS, tiny_tokenizer, write_json, write_tiny_model
-from twinvec.engine.batching import EngineSettings
+from twinvec.engine.batches import EngineSettings
 from twinvec.errors import InputError, MissingExtraError
 
 NEEDS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "transformers"}

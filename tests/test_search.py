@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.search import exact, most_similar_pairs, search, top_k
 from twinvec.search import pairs as mining
-from twinvec.search.exact import best_places, by_query, first_bars
+from twinvec.search.exact import best_order, by_query, first_thresholds
 from twinvec.search.pairs import triangle_blocks
 from twinvec.vectors import SIMILARITIES
 
@@ -242,19 +242,19 @@ def test_the_blocks_of_the_triangle_hold_every_pair_once(n, n_rows, n_columns):
     assert np.array_equal(seen, np.triu(np.ones((n, n), dtype=int), 1))
 
 
-def test_a_bar_that_was_guessed_too_high_costs_no_pair(monkeypatch):
+def test_a_floor_that_was_guessed_too_high_costs_no_pair(monkeypatch):
     vectors = np.random.default_rng(9).normal(size=(60, 8))
     expected = most_similar_pairs(vectors, 50)
-    monkeypatch.setattr(mining, "likely_bar", lambda rows, k: 0.99)
+    monkeypatch.setattr(mining, "likely_floor", lambda rows, k: 0.99)
     assert all(np.array_equal(*both) for both in zip(most_similar_pairs(vectors, 50), expected, strict=True))
 
 
-def test_the_guessed_bar_lets_somewhat_more_than_the_wanted_pairs_in(full_blocks):
+def test_the_guessed_floor_lets_somewhat_more_than_the_wanted_pairs_in(full_blocks):
     rng = np.random.default_rng(10)
     rows = np.repeat(rng.normal(size=(50, 16)), 40, axis=0) + rng.normal(size=(2000, 16))  # sorted by topic
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    bar = mining.likely_bar(rows, 20_000)
-    assert 20_000 < len(most_similar_pairs(rows, None, threshold=bar).scores) < 40_000
+    floor = mining.likely_floor(rows, 20_000)
+    assert 20_000 < len(most_similar_pairs(rows, None, threshold=floor).scores) < 40_000
 
 
 def test_all_pairs_above_a_threshold_need_no_count():
@@ -269,7 +269,7 @@ def test_all_pairs_above_a_threshold_need_no_count():
 @patient
 @given(hnp.arrays(np.float32, st.integers(0, 30), elements=st.sampled_from([-2.0, -0.5, -0.0, 0.0, 1e-40, 0.5, 3.0])))
 def test_sorting_scores_as_whole_numbers_is_a_stable_sort(scores):
-    assert best_places(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
+    assert best_order(scores).tolist() == np.argsort(-scores, kind="stable").tolist()
     queries = np.arange(len(scores)) % 3
     assert by_query(queries, scores).tolist() == np.lexsort((-scores, queries)).tolist()
 
@@ -278,7 +278,7 @@ def test_sorting_scores_as_whole_numbers_is_a_stable_sort(scores):
 @given(hnp.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 60)), elements=integers), st.data())
 def test_at_least_k_scores_reach_the_first_bar(scores, data):
     k = data.draw(st.integers(1, scores.shape[1]))
-    assert ((scores >= first_bars(scores, k)[:, None]).sum(axis=1) >= k).all()
+    assert ((scores >= first_thresholds(scores, k)[:, None]).sum(axis=1) >= k).all()
 
 
 @pytest.mark.parity

@@ -21,7 +21,7 @@ import twinvec
 from tiny import FAMILIES, VOCABULARY, WORDS, tiny_tokenizer, write_json
 from twinvec.cli.app import main
 from twinvec.engine import static as table_module
-from twinvec.engine.batching import pad
+from twinvec.engine.batches import pad
 from twinvec.engine.inspect import inspect_model
 from twinvec.engine.static import mean_rows, write_static
 from twinvec.engine.weights import pack_int8

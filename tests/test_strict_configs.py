@@ -175,7 +175,7 @@ def test_a_size_that_is_none_is_refused_before_memory_is_taken(tmp_path, family)
     assert len(keys) >= 5
     for key in keys:
         for value in BAD_SIZES:
-            with pytest.raises(ModelFolderError, match=f"wrong kind: {key} is .*, not a whole number"):
+            with pytest.raises(ModelFolderError, match=f"config.json: '{key}' is .*, not a whole number"):
                 read_backbone({**config, key: value})
 
 

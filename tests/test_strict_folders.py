@@ -226,12 +226,12 @@ def test_values_are_read_by_their_kind():
     assert values.integer("n") == 3 and values.integer("m", None) is None and values.integer("none", None) is None
     assert values.number("x", least=0, most=1) == 0.5
     assert values.flag("yes") is True and values.word("word", choices=("a", "b")) == "b"
-    assert values.inner("inner").integer("k") == 1 and values.inner("absent").content == {}
+    assert values.inner("inner").integer("k") == 1 and values.inner("absent", {}).content == {}
     with pytest.raises(ModelFolderError, match=r"a.json lacks 'm'"):
         values.integer("m")
-    with pytest.raises(ModelFolderError, match=r"a.json holds a value of the wrong kind: n is 3, not .* from 4 to 9"):
+    with pytest.raises(ModelFolderError, match=r"a.json: 'n' is 3, not .* from 4 to 9"):
         values.integer("n", least=4, most=9)
-    with pytest.raises(InputError, match="word is 'b', not one of x, y"):
+    with pytest.raises(InputError, match="'word' is 'b', not one of x, y"):
         JsonObject({"word": "b"}, "a.json", InputError).word("word", choices=("x", "y"))
 
 

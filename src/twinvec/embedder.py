@@ -120,7 +120,7 @@ class ModelEmbedder:
         prompt_name: str | None = None,
     ) -> None:
         self.prompts: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
-        self._is_told = False
+        self._has_warned = False
         self._as_found: FileStates | None = None
         if isinstance(model, Encoder):
             self.folder = model.folder.path
@@ -211,9 +211,9 @@ class ModelEmbedder:
     def embed_block(self, texts: Sequence[str]) -> Block:
         """Vectors whose bits depend on these texts alone, and how many were cut; the first cut is logged."""
         block = self.encoder.encode_block(texts, **self.prompts)
-        if block.n_cut and not self._is_told and self.arguments.get("long", "warn") == "warn":
+        if block.n_cut and not self._has_warned and self.arguments.get("long", "warn") == "warn":
             logger.warning(LONG_TEXTS, self.encoder.max_tokens)
-            self._is_told = True
+            self._has_warned = True
         return block
 
     def _check_files(self) -> None:

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import OutputType
-from twinvec.encoding import WHOLE, LongTexts, Row, RowMaker, join_windows, plan_jobs
-from twinvec.engine.batching import Engine, EngineSettings, Streams, pad, plan_batches, plan_equal, plan_single
+from twinvec.engine.batches import Engine, EngineSettings, Streams, pad, plan_batches, plan_equal, plan_single
 from twinvec.engine.weights import is_packed, read_weights
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.explanation import (
@@ -31,6 +30,7 @@ from twinvec.model.folder import ModelFolder, Normalize
 from twinvec.model.save import save_model
 from twinvec.model.tokenizer import Tokenizer, WordReader, check_text, check_texts
 from twinvec.progress import Progress
+from twinvec.token_rows import WHOLE, LongTexts, Row, RowMaker, join_windows, plan_jobs
 from twinvec.types import Array, TokenBatch, Vectors
 from twinvec.vectors import check_output, quantize_vectors, similarity, similarity_pairwise, unit_rows
 
@@ -50,7 +50,7 @@ class Lengths(NamedTuple):
 class LayerBatch(NamedTuple):
     """Some texts with all their states: ``layers`` is ``(layers + 1, batch, tokens, width)``, embedding layer first.
 
-    ``owners`` are the places of the texts in the list that they came in.
+    ``owners`` are the indices of the texts in the list that they came in.
     """
 
     owners: list[int]
@@ -182,8 +182,8 @@ class Encoder:
         states = [np.empty((1, 0, 0), dtype=np.float32)] * len(checked)  # stays so for a text without any token
 
         def keep(batch: LayerBatch) -> None:
-            for place, (owner, length) in enumerate(zip(batch.owners, batch.tokens.mask.sum(axis=1), strict=True)):
-                states[owner] = batch.layers[:, place, :length].copy()
+            for index, (owner, length) in enumerate(zip(batch.owners, batch.tokens.mask.sum(axis=1), strict=True)):
+                states[owner] = batch.layers[:, index, :length].copy()
 
         self.visit_layers(checked, keep, prompt=prompt)
         return states
@@ -295,13 +295,13 @@ class Encoder:
 
         def work(rows: list[Row]) -> None:
             # of a text in windows, the prompt stands in the first
-            hidden = [n_unpooled if row.place <= 0 else 0 for row in rows]
+            hidden = [n_unpooled if row.window <= 0 else 0 for row in rows]
             found = self.engine.runtime.vectors(pad([row.ids for row in rows], hidden))
             for row, vector in zip(rows, found, strict=True):
-                if row.place == WHOLE:
+                if row.window == WHOLE:
                     vectors[row.owner] = vector
                 else:
-                    parts[row.owner].append((row.place, row.n_tokens, vector))
+                    parts[row.owner].append((row.window, row.n_tokens, vector))
             bar.advance(len(rows))
 
         with Progress(len(texts), "embedding", shown=progress) as bar:

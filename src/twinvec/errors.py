@@ -32,6 +32,8 @@ __all__ = [
     "TwinvecError",
     "UnknownNameError",
     "WeightsError",
+    "check_at_least",
+    "check_name",
     "shown",
 ]
 
@@ -53,12 +55,32 @@ def shown(value: object, length: int = 60) -> str:
     """A value as messages show it, cut to a length; also one whose ``repr`` fails or is endless.
 
     >>> shown("a"), shown(list(range(100)), 12), shown(10**5000)
-    ("'a'", '[0, 1, 2, 3,', 'a value of type int')
+    ("'a'", '[0, 1, 2,...', 'a value of type int')
     """
     try:
-        return repr(value)[:length]
+        text = repr(value)
     except Exception:  # a message about a bad value must not fail because of it
         return f"a value of type {type(value).__name__}"
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def check_at_least(least: float, **values: float | None) -> None:
+    """Refuse settings below the least that they may be; None is one that was not given.
+
+    >>> check_at_least(1, k=0)
+    Traceback (most recent call last):
+    twinvec.errors.InputError: k must be at least 1, got 0.
+    """
+    for name, value in values.items():
+        if value is not None and value < least:
+            raise InputError(f"{name} must be at least {least}, got {shown(value)}.")
+
+
+def check_name(kind: str, name: object, known: Iterable[str]) -> None:
+    """Refuse a name that is not among the known ones."""
+    choices = tuple(known)
+    if name not in choices:
+        raise UnknownNameError(kind, name, choices)
 
 
 def _rebuilt(kind: type[TwinvecError], problem: str, hint: str) -> TwinvecError:

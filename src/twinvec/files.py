@@ -36,6 +36,7 @@ __all__ = [
     "read_json",
     "saved_folder",
     "sync_folder",
+    "sync_path",
     "try_lock",
     "whole_file",
     "write_json",
@@ -181,8 +182,8 @@ def open_partial(target: Path) -> IO[bytes]:
 def saved_folder(target: Path, kind: FolderKind) -> Iterator[Path]:
     """:func:`new_folder` for what a user saves: a disk that is full or refuses is an error of ours."""
     try:
-        with new_folder(target, kind) as place:
-            yield place
+        with new_folder(target, kind) as folder:
+            yield folder
     except (OSError, SafetensorError) as error:  # the second is how its package says that a disk refuses
         raise InputError(
             f"{_short(target)} cannot be written: {error}.",
@@ -209,8 +210,7 @@ def new_folder(target: Path, kind: FolderKind, *, replace: bool = False) -> Iter
         for file in partial.rglob("*"):
             if file.is_file():
                 file.chmod(allowed)
-                with file.open("rb") as handle:
-                    os.fsync(handle.fileno())
+                sync_path(file)
         check_free(target, kind, replace=replace)  # another process may have been quicker
         _swap(partial, target, partial.with_name(f"{partial.name}-old") if replace else None, kind)
     finally:
@@ -262,11 +262,16 @@ def is_taken(target: Path) -> bool:
 def sync_folder(folder: Path) -> None:
     """Make new names in a folder durable; systems that cannot sync a folder keep their own promise."""
     with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_path(folder)
+
+
+def sync_path(path: Path) -> None:
+    """Make a file's content, or a folder's names, durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def try_lock(handle: int) -> bool:

@@ -11,8 +11,7 @@ import numpy as np
 
 from twinvec.choices import DEFAULT_MODEL, Device, LongPolicy, Precision, RuntimeName
 from twinvec.encoder import Encoder
-from twinvec.encoding import LongTexts, RowMaker
-from twinvec.engine.batching import Engine, EngineSettings, Streams
+from twinvec.engine.batches import Engine, EngineSettings, Streams
 from twinvec.engine.static import TableRuntime, read_table, save_static
 from twinvec.errors import InputError, ModelFolderError
 from twinvec.model.folder import ModelFolder, Normalize, read_model_folder, with_readout
@@ -20,14 +19,11 @@ from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_files
 from twinvec.model.tokenizer import Tokenizer, WordReader, load_tokenizer
 from twinvec.progress import Progress
+from twinvec.token_rows import LongTexts, RowMaker
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
-__all__ = [
-    "StaticEncoder",
-    "load",
-    "open_table",
-]
+__all__ = ["StaticEncoder", "load", "open_table"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +67,8 @@ class StaticEncoder(Encoder):
             self._streams.run((slice(first, first + size) for first in range(0, len(texts), size)), work)
         if limit is not None:
             make = RowMaker(self._words, limit, self.settings.long, cut, n_before)
-            for place in np.flatnonzero(n_tokens > limit).tolist():
-                make.refuse_or_note(place, int(n_tokens[place]))
+            for index in np.flatnonzero(n_tokens > limit).tolist():
+                make.refuse_or_note(index, int(n_tokens[index]))
         return np.ascontiguousarray(vectors[:, : self.width])
 
 

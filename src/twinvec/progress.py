@@ -11,11 +11,7 @@ from threading import Lock
 from types import TracebackType
 from typing import IO, Any
 
-__all__ = [
-    "Progress",
-    "standard_output",
-    "visible",
-]
+__all__ = ["Progress", "standard_output", "visible"]
 
 # C0 but for tab and line feed, DEL, C1, and the overrides and isolates of writing direction.
 COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -8,13 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Array",
-    "Ids",
-    "Runtime",
-    "TokenBatch",
-    "Vectors",
-]
+__all__ = ["Array", "Ids", "Runtime", "TokenBatch", "Vectors"]
 
 Array: TypeAlias = NDArray[Any]
 Vectors: TypeAlias = NDArray[np.float32]

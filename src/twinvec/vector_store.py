@@ -216,7 +216,7 @@ class _FileBlock:
         except OSError as error:
             raise InputError(
                 f"{self.file} was changed or removed while it was in use: {error.strerror or error}.",
-                hint="Do the same again: what the cache lacks is embedded anew.",
+                hint="Do the same again: what the cache lacks is embedded again.",
             ) from error
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import OutputType
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.types import Array, Vectors
 
 __all__ = [
@@ -204,8 +204,7 @@ def _rows(vectors: ArrayLike) -> Vectors:
 def _choose(
     table: dict[str, Callable[[Vectors, Vectors], Vectors]], name: str
 ) -> Callable[[Vectors, Vectors], Vectors]:
-    if name not in table:
-        raise UnknownNameError("similarity", name, table)
+    check_name("similarity", name, table)
     return table[name]
 
 
@@ -239,8 +238,7 @@ def quantize_vectors(vectors: Vectors, output: OutputType, *, ranges: Array | No
 
 def check_output(output: str) -> None:
     """Refuse an unknown type of output, before any work is done for it."""
-    if output not in get_args(OutputType):
-        raise UnknownNameError("output", output, get_args(OutputType))
+    check_name("output", output, get_args(OutputType))
 
 
 def _sign_bits(vectors: Vectors, output: str) -> NDArray[np.int8] | NDArray[np.uint8]:

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.choices import WKMode
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.types import Array
 
 __all__ = [
-    "LayerWeights",
     "WKSettings",
     "layer_cosines",
     "layer_weights",
@@ -55,8 +54,7 @@ class WKSettings:
     omega: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(WKMode):
-            raise UnknownNameError("mode", self.mode, get_args(WKMode))
+        check_name("mode", self.mode, get_args(WKMode))
         for name, value, least in (("layer_start", self.layer_start, 0), ("window", self.window, 1)):
             is_default = value is None and name == "layer_start"
             if not is_default and (not isinstance(value, int) or isinstance(value, bool) or value < least):
@@ -186,11 +184,11 @@ def squared_novelty(cosines: Numbers, windows: list[list[int]]) -> Numbers:
     n_layers, size = table.shape
     systems = cosines.reshape(n_layers, n_layers, -1)[table[:, :, None], table[:, None, :]]
     systems[~(is_filled[:, :, None] & is_filled[:, None, :])] = 0  # (layers, size, size, tokens)
-    for place in range(size - 1):
-        pivot = systems[:, place, place]
-        column = systems[:, place + 1 :, place]
+    for step in range(size - 1):
+        pivot = systems[:, step, step]
+        column = systems[:, step + 1 :, step]
         share = column / np.where(pivot > LEAST_PIVOT, pivot, np.inf)[:, None]
-        systems[:, place + 1 :, place + 1 :] -= share[:, :, None] * column[:, None, :]
+        systems[:, step + 1 :, step + 1 :] -= share[:, :, None] * column[:, None, :]
     outside = systems[:, -1, -1].clip(0, 1)
     return np.where(outside > LEAST_PIVOT, outside, 0).reshape(cosines.shape[1:])
 

@@ -37,17 +37,7 @@ from twinvec.files import check_path, try_lock
 from twinvec.model.identity import engine_versions
 from twinvec.ownership import FolderKind, check_ours, is_marked, mark, remove_ours, remove_partial_markers
 
-__all__ = [
-    "SHARDS",
-    "LocalWorkers",
-    "Workers",
-    "begin",
-    "check_folder",
-    "clear",
-    "embed_bulk",
-    "locked",
-    "remove_old_rows",
-]
+__all__ = ["SHARDS", "Workers", "begin", "check_folder", "clear", "embed_bulk", "locked"]
 
 
 class Workers(Protocol):
@@ -201,16 +191,16 @@ def embed_bulk(
     target, chosen, embedder = Path(folder), settings or BulkSettings(), as_embedder(model)
     crew = workers or LocalWorkers(embedder, chosen.output)
     check_folder(target, force=chosen.force)
-    stream = _begun(blocks(rows), rows)
+    stream = _started(blocks(rows), rows)
     wanted = _spec(target, embedder, chosen)
     lookup = Lookup(target, _lookup_bytes(chosen, crew, wanted))
     with locked(target):
         if chosen.force:
             clear(target)
-        return _run(target, stream, begin(target, wanted), lookup, crew, _Told(rows, watch))
+        return _run(target, stream, begin(target, wanted), lookup, crew, _Counts(rows, watch))
 
 
-def _begun(stream: Iterator[RowBlock], source: Source) -> Iterator[RowBlock]:
+def _started(stream: Iterator[RowBlock], source: Source) -> Iterator[RowBlock]:
     """The same blocks, of which the first is read now: a wrong file shows before anything is written."""
     for first in stream:
         return chain([first], stream)
@@ -218,7 +208,7 @@ def _begun(stream: Iterator[RowBlock], source: Source) -> Iterator[RowBlock]:
 
 
 def _spec(folder: Path, embedder: Embedder, settings: BulkSettings) -> JobSpec:
-    """The job that is wanted; what is not said of its shards is as it was begun."""
+    """The job that is wanted; what is not given for its shards stays as the job was started."""
     found = None if settings.force else read_manifest(folder)
     name, content = embedder.name, embedder.identity
     if isinstance(embedder, ModelEmbedder):  # whose settings stand beside its content
@@ -239,25 +229,25 @@ def _lookup_bytes(settings: BulkSettings, workers: Workers, spec: JobSpec) -> in
 
 
 def _run(
-    folder: Path, stream: Iterator[RowBlock], manifest: Manifest, lookup: Lookup, workers: Workers, told: _Told
+    folder: Path, stream: Iterator[RowBlock], manifest: Manifest, lookup: Lookup, workers: Workers, counts: _Counts
 ) -> BulkReport:
     """Read the source to its end, embed what is new, and make the result the manifest's."""
-    spec, source = manifest.job, told.source
+    spec, source = manifest.job, counts.source
     store = ShardStore(folder / SHARDS, spec.shard_format)
     known = list(_known(store, lookup))
     marks = Marks(max((shard.numbers.stop for shard in known), default=0))
     planner = Planner(lookup, [shard.numbers for shard in known], ShardLimits(spec.shard_rows, SHARD_CHARACTERS))
     with RowsWriter(folder, has_ids=source.has_ids) as rows:
         new = []
-        for shard in workers.run(_planned(stream, planner, rows, marks, told), store, spec.shard_format):
+        for shard in workers.run(_planned(stream, planner, rows, marks, counts), store, spec.shard_format):
             new.append(shard)
-            told.embedded(shard.n)
+            counts.embedded(shard.n)
         shards = sorted([*known, *new], key=lambda shard: shard.start)
         n_unused = sum(shard.n for shard in shards if shard.start < marks.n) - marks.count()
         kind = open_shard(store.folder / shards[0].name)
         result = Result(
             source={**source.described(), "sha256": planner.source_sha256},
-            rows=told.n_rows,
+            rows=counts.n_rows,
             texts=sum(shard.n for shard in shards) - n_unused,
             unused=n_unused,
             width=kind.width,
@@ -270,7 +260,7 @@ def _run(
     return BulkReport(
         n_rows=result.rows,
         n_texts=result.texts,
-        n_embedded=told.n_embedded,
+        n_embedded=counts.n_embedded,
         n_unused=n_unused,
         n_damaged=store.n_damaged,
         n_cut=sum(shard.n_cut for shard in shards),
@@ -286,20 +276,20 @@ def _known(store: ShardStore, lookup: Lookup) -> Iterator[StoredShard]:
 
 
 def _planned(
-    stream: Iterator[RowBlock], planner: Planner, rows: RowsWriter, marks: Marks, told: _Told
+    stream: Iterator[RowBlock], planner: Planner, rows: RowsWriter, marks: Marks, counts: _Counts
 ) -> Iterator[NewShard]:
     """The shards to embed, drawn from the source as they are asked for."""
     for block in stream:
         numbers, filled = planner.take(block.texts)
         rows.add(numbers, block.ids)
         marks.add(numbers)
-        told.read(len(block.texts), n_new=planner.n_new)
+        counts.read(len(block.texts), n_new=planner.n_new)
         yield from filled
     yield from planner.rest()
 
 
-class _Told:
-    """Counts, and tells whoever watches."""
+class _Counts:
+    """Counts what is done, and reports it to whoever watches."""
 
     def __init__(self, source: Source, watch: Watch | None) -> None:
         self.source, self._watch = source, watch
@@ -310,13 +300,13 @@ class _Told:
         """So many rows more were read; among all so far are so many new texts."""
         self.n_rows += n
         self._n_new = n_new
-        self._tell()
+        self._report()
 
     def embedded(self, n: int) -> None:
         """So many texts more are embedded and on the disk."""
         self.n_embedded += n
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._watch:
             self._watch(BulkState(self.n_rows, self._total, self._n_new, self.n_embedded))

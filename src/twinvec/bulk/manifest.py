@@ -1,19 +1,19 @@
-"""What a bulk job is told, reports, and stores in ``manifest.json``."""
+"""The settings, state and report of a bulk job, and what it stores in ``manifest.json``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from twinvec.bulk.rows import ROWS_NAME, RowsFile
 from twinvec.bulk.shards import ENDINGS, SHARD_NAME, StoredShard
 from twinvec.choices import OutputType, ShardFormat
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_at_least, check_name
 from twinvec.files import new_file
-from twinvec.json_checks import Check, check_object, is_count, is_map, is_positive, is_text, matching, one_of
+from twinvec.json_checks import LARGEST_EXACT, JsonObject, parse_json
 from twinvec.vectors import check_output
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BulkSettings:
-    """How a job runs. None leaves a choice to the folder, or to the usual: Parquet shards of 16,384 texts.
+    """How a job runs. None leaves a choice to the folder, or to the default: Parquet shards of 16,384 texts.
 
     ``force`` starts over in a folder that has a job. ``max_memory_bytes`` bounds the whole process. ``output`` is the
     type of number that is stored, as in :func:`twinvec.quantize_vectors`.
@@ -46,12 +46,9 @@ class BulkSettings:
 
     def __post_init__(self) -> None:
         check_output(self.output)
-        if self.shard_rows is not None and self.shard_rows < 1:
-            raise InputError(f"shard_rows must be at least 1, got {self.shard_rows}.")
-        if self.shard_format is not None and self.shard_format not in ENDINGS:
-            raise UnknownNameError("shard format", self.shard_format, ENDINGS)
-        if self.max_memory_bytes is not None and self.max_memory_bytes < 1:
-            raise InputError(f"max_memory_bytes must be at least 1, got {self.max_memory_bytes}.")
+        check_at_least(1, shard_rows=self.shard_rows, max_memory_bytes=self.max_memory_bytes)
+        if self.shard_format is not None:
+            check_name("shard format", self.shard_format, ENDINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,36 +93,8 @@ FORMAT = "twinvec-bulk-1"
 MANIFEST = "manifest.json"
 HINT = "Restore it, or start over with --force."
 
-SHA256 = matching("[0-9a-f]{64}")
-WHOLE: dict[str, Check] = {"format": one_of(FORMAT), "job": is_map, "result": lambda value: True}
-JOB: dict[str, Check] = {
-    "model": is_text,
-    "model_sha256": is_text,
-    "settings": is_map,
-    "shard_format": one_of(*ENDINGS),
-    "shard_rows": is_positive,
-    "versions": lambda value: isinstance(value, dict) and all(isinstance(each, str) for each in value.values()),
-}
-RESULT: dict[str, Check] = {
-    "source": is_map,
-    "rows": is_positive,
-    "texts": is_positive,
-    "unused": is_count,
-    "width": is_positive,
-    "type": one_of("float64", "float32", "float16", "int8", "uint8"),
-    "rows_file": is_map,
-    "shards": lambda value: isinstance(value, list) and bool(value),
-}
-ROWS_FILE: dict[str, Check] = {"name": matching(ROWS_NAME.pattern), "size_bytes": is_positive, "sha256": SHA256}
-SHARD: dict[str, Check] = {
-    "name": matching(SHARD_NAME.pattern),
-    "start": is_count,
-    "n": is_positive,
-    "size_bytes": is_positive,
-    "sha256": SHA256,
-    "n_cut": is_count,
-    "longest": is_count,
-}
+SHA256 = "[0-9a-f]{64}"
+TYPES = "float64", "float32", "float16", "int8", "uint8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +138,18 @@ def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of a folder; None if it has none."""
     path = folder / MANIFEST
     try:
-        content = json.loads(path.read_bytes())
+        content = parse_json(path.read_bytes(), source=str(path), hint=HINT)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no manifest of a bulk job: {error!r:.100}.", hint=HINT) from error
-    found = content.get("format") if isinstance(content, dict) else None
-    if isinstance(found, str) and found != FORMAT:
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.", hint=HINT) from error
+    whole = JsonObject(content, path, InputError, HINT)
+    found = whole.text("format")
+    if found != FORMAT:
         raise InputError(f"{path} has the format {found!r:.60}.", hint=f"This version reads {FORMAT}.")
-    try:
-        whole = check_object(content, WHOLE, "it")
-        job = JobSpec(**check_object(whole["job"], JOB, "its 'job'"))
-        return Manifest(job, None if whole["result"] is None else _result(whole["result"]))
-    except InputError as error:
-        raise InputError(f"{path} is no manifest of a bulk job: {error.problem}", hint=HINT) from error
+    whole.only(("format", "job", "result"))
+    job = _job(whole.inner("job"))
+    return Manifest(job, None if whole.value("result") is None else _result(whole.inner("result")))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -192,23 +159,67 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         file.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def _result(content: object) -> Result:
-    told = dict(check_object(content, RESULT, "its 'result'"))
-    rows_file = RowsFile(**check_object(told.pop("rows_file"), ROWS_FILE, "its 'rows_file'"))
-    shards = tuple(StoredShard(**check_object(each, SHARD, "a shard")) for each in told.pop("shards"))
-    result = Result(rows_file=rows_file, shards=shards, **told)
+def _job(job: JsonObject) -> JobSpec:
+    job.only([each.name for each in fields(JobSpec)])
+    versions = job.inner("versions")
+    return JobSpec(
+        model=job.text("model"),
+        model_sha256=job.text("model_sha256"),
+        settings=job.inner("settings").content,
+        shard_format=job.word("shard_format", choices=ENDINGS),
+        shard_rows=_count(job, "shard_rows"),
+        versions={name: versions.text(name) for name in versions.content},
+    )
+
+
+def _result(content: JsonObject) -> Result:
+    content.only([each.name for each in fields(Result)])
+    result = Result(
+        source=content.inner("source").content,
+        rows=_count(content, "rows"),
+        texts=_count(content, "texts"),
+        unused=_count(content, "unused", least=0),
+        width=_count(content, "width"),
+        type=content.word("type", choices=TYPES),
+        rows_file=_rows_file(content.inner("rows_file")),
+        shards=tuple(_shard(each) for each in content.objects("shards")),
+    )
     end = 0
-    for shard in shards:
+    for shard in result.shards:
         if shard.start < end or not shard.name.startswith(f"{shard.start:012d}-{shard.sha256[:16]}."):
-            raise InputError(f"the shard {shard.name} starts at {shard.start}, in vain.")
+            raise InputError(f"{content.source}: the shard {shard.name} cannot start at {shard.start}.", hint=HINT)
         end = shard.numbers.stop
-    if sum(shard.n for shard in shards) != result.texts + result.unused:
-        raise InputError(f"its shards do not add up to {result.texts:,} texts and {result.unused:,} unused ones.")
+    if sum(shard.n for shard in result.shards) != result.texts + result.unused:
+        problem = f"the shards do not add up to {result.texts:,} texts and {result.unused:,} unused ones"
+        raise InputError(f"{content.source}: {problem}.", hint=HINT)
     return result
 
 
+def _rows_file(content: JsonObject) -> RowsFile:
+    content.only([each.name for each in fields(RowsFile)])
+    name = content.text("name", pattern=ROWS_NAME.pattern)
+    return RowsFile(name, _count(content, "size_bytes"), content.text("sha256", pattern=SHA256))
+
+
+def _shard(content: JsonObject) -> StoredShard:
+    content.only([each.name for each in fields(StoredShard)])
+    return StoredShard(
+        name=content.text("name", pattern=SHARD_NAME.pattern),
+        start=_count(content, "start", least=0),
+        n=_count(content, "n"),
+        size_bytes=_count(content, "size_bytes"),
+        sha256=content.text("sha256", pattern=SHA256),
+        n_cut=_count(content, "n_cut", least=0),
+        longest=_count(content, "longest", least=0),
+    )
+
+
+def _count(content: JsonObject, key: str, least: int = 1) -> int:
+    return int(content.integer(key, least=least, most=LARGEST_EXACT))
+
+
 def differences(found: JobSpec, wanted: JobSpec) -> Iterator[str]:
-    """What of a job is not what a folder was begun with, in words.
+    """What of a job is not what a folder was started with, in words.
 
     >>> one = JobSpec("mini", "ab", {"precision": "int8"}, "parquet", 16, {})
     >>> list(differences(one, JobSpec("mini", "ab", {"precision": "float32"}, "parquet", 16, {})))

@@ -79,7 +79,7 @@ class Marks:
         return bits[numbers.start - 8 * first :][: len(numbers)]
 
 
-USUAL_LOOKUP_BYTES = 1 << 30  # 45 million texts; more are looked up on the disk
+DEFAULT_LOOKUP_BYTES = 1 << 30  # 45 million texts; more are looked up on the disk
 LEAST_LOOKUP_BYTES = 8 << 20
 COPIES = 4  # of a shard's vectors: as they come, in a table, in its pages, and as the content of the file
 OTHER_BYTES = 160 << 20  # texts and their tokens, batches, what the runtime keeps
@@ -88,7 +88,7 @@ OTHER_BYTES = 160 << 20  # texts and their tokens, batches, what the runtime kee
 def lookup_bytes(max_memory_bytes: int | None, *, used: int, shard: int) -> int:
     """What the look-up of known texts may take: the rest, after what is used now and a shard's vectors on their way."""
     if max_memory_bytes is None:
-        return USUAL_LOOKUP_BYTES
+        return DEFAULT_LOOKUP_BYTES
     needed = used + COPIES * shard + OTHER_BYTES
     left = max_memory_bytes - needed
     if left < LEAST_LOOKUP_BYTES:
@@ -151,10 +151,10 @@ class Lookup:
         order = np.argsort(keys)  # neighbors in a run are then asked for together
         asked, numbers = keys[order], np.full(len(keys), -1, dtype=np.int64)
         for run in self._runs:
-            places = np.searchsorted(run.keys, asked)
-            places[places == len(run.keys)] = 0  # beyond the end: compare with any
-            found = run.keys[places] == asked
-            numbers[order[found]] = run.numbers[places[found]]
+            indices = np.searchsorted(run.keys, asked)
+            indices[indices == len(run.keys)] = 0  # beyond the end: compare with any
+            found = run.keys[indices] == asked
+            numbers[order[found]] = run.numbers[indices[found]]
         return numbers
 
     def add(self, keys: Keys, numbers: Ids) -> None:
@@ -206,16 +206,16 @@ def _held(pieces: Iterator[Run], n: int) -> Run:
 def _pieces(left: Run, right: Run) -> Iterator[Run]:
     """The merged run, a piece at a time."""
     longer, shorter = (left, right) if len(left.keys) >= len(right.keys) else (right, left)
-    begun = 0
+    started = 0
     for start in range(0, len(longer.keys), PIECE_TEXTS):
         stop = min(start + PIECE_TEXTS, len(longer.keys))
         is_last = stop == len(longer.keys)
         until = len(shorter.keys) if is_last else int(np.searchsorted(shorter.keys, longer.keys[stop : stop + 1])[0])
-        keys = np.concatenate([longer.keys[start:stop], shorter.keys[begun:until]])
-        numbers = np.concatenate([longer.numbers[start:stop], shorter.numbers[begun:until]])
+        keys = np.concatenate([longer.keys[start:stop], shorter.keys[started:until]])
+        numbers = np.concatenate([longer.numbers[start:stop], shorter.numbers[started:until]])
         order = np.argsort(keys, kind="stable")
         yield Run(keys[order], numbers[order])
-        begun = until
+        started = until
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +289,9 @@ class Planner:
         filled: list[NewShard] = []
         done = 0
         while done < len(texts):
-            begun = ends[done - 1] if done else 0
+            started = ends[done - 1] if done else 0
             n_by_characters = (
-                int(np.searchsorted(ends, begun + self._limits.characters - self._n_characters)) + 1 - done
+                int(np.searchsorted(ends, started + self._limits.characters - self._n_characters)) + 1 - done
             )
             n_by_rows = min(self._limits.rows, len(self._range)) - len(self._texts)
             n = min(n_by_characters, n_by_rows, len(texts) - done)
@@ -300,7 +300,7 @@ class Planner:
             self._texts += texts[done : done + n]
             self._keys.append(keys[done : done + n])
             done += n
-            self._n_characters += int(ends[done - 1] - begun)
+            self._n_characters += int(ends[done - 1] - started)
             if n in (n_by_rows, n_by_characters):
                 filled.append(self._closed())
         return np.concatenate([np.empty(0, dtype=np.int64), *given]), filled

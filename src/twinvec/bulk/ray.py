@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -23,14 +24,7 @@ from twinvec.extras import require
 from twinvec.loading import load
 from twinvec.model.identity import engine_versions, model_files
 
-__all__ = [
-    "RayWorkers",
-    "ShardWorker",
-    "connected",
-    "last_line",
-    "own_error",
-    "run_tasks",
-]
+__all__ = ["RayWorkers", "connected", "run_tasks"]
 
 Result = TypeVar("Result")
 
@@ -130,7 +124,7 @@ SHARDS_AHEAD = 2  # that an actor has: one at work, one waiting
 MAX_STARTS = 3  # of an actor on one machine, before it is left alone
 LOOK_EVERY_S = 5.0  # for machines that joined
 PATIENCE_S = 120.0  # without any actor
-USUAL_SHARD_BYTES = 64 << 20
+DEFAULT_SHARD_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -195,7 +189,7 @@ class RayWorkers:
 
     def shard_bytes(self, shard_rows: int) -> int:
         """A shard comes as a file, whose width is not known here before."""
-        return USUAL_SHARD_BYTES
+        return DEFAULT_SHARD_BYTES
 
     def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
         """Every shard once it is on the disk, as they are done."""
@@ -204,13 +198,8 @@ class RayWorkers:
             return  # nothing is new: no cluster is needed
         with connected(self._address) as ray:
             crew = _Crew(ray, ray.put(shipped(self._model, self._output)), self._threads)
-            for file in crew.files(_chained(first, shards), format):
+            for file in crew.files(chain([first], shards), format):
                 yield store.put(file)
-
-
-def _chained(first: NewShard, rest: Iterator[NewShard]) -> Iterator[NewShard]:
-    yield first
-    yield from rest
 
 
 class _Crew:
@@ -305,8 +294,8 @@ class _Crew:
     def _started(self, node: str, n_cores: int) -> _Actor:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        place = NodeAffinitySchedulingStrategy(node, soft=False)
-        kind = self._ray.remote(ShardWorker).options(num_cpus=n_cores, max_restarts=0, scheduling_strategy=place)
+        strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+        kind = self._ray.remote(ShardWorker).options(num_cpus=n_cores, max_restarts=0, scheduling_strategy=strategy)
         handle = kind.remote(self._model, n_cores)
         return _Actor(node, handle, handle.versions.remote())
 

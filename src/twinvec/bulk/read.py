@@ -17,7 +17,7 @@ from twinvec.bulk.manifest import Manifest, Result, read_manifest
 from twinvec.bulk.plan import Marks
 from twinvec.bulk.rows import read_rows
 from twinvec.bulk.shards import ShardReader, open_shard, vectors_in
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.types import Array, Ids
 
 __all__ = ["Bulk", "BulkBatch", "open_bulk", "read_bulk"]
@@ -47,18 +47,18 @@ class Bulk:
         n_before = 0
         for numbers, ids in self._numbers(rows_per_batch):
             texts, vectors = self.take(numbers)
-            places = np.arange(n_before, n_before + len(numbers))
-            yield BulkBatch(places if ids is None else ids, texts, vectors)
+            counted = np.arange(n_before, n_before + len(numbers))
+            yield BulkBatch(counted if ids is None else ids, texts, vectors)
             n_before += len(numbers)
 
     def take(self, numbers: Sequence[int] | Ids) -> tuple[list[str], Array]:
         """The texts with these numbers, and their vectors ``(n, width)``."""
         asked = np.asarray(numbers, dtype=np.int64)
         wanted, which = np.unique(asked, return_inverse=True)
-        parts = [self._part(place, wanted[here]) for place, here in self._by_shard(wanted)]
+        parts = [self._part(index, wanted[here]) for index, here in self._by_shard(wanted)]
         texts = [text for part in parts for text in part[0]]
         vectors = np.concatenate([part[1] for part in parts]) if parts else np.empty((0, 0), dtype=np.float32)
-        return [texts[place] for place in which.tolist()], vectors[which]
+        return [texts[index] for index in which.tolist()], vectors[which]
 
     def used(self) -> Marks | None:
         """Which numbers stand in a row; None if all do."""
@@ -69,9 +69,9 @@ class Bulk:
             marks.add(numbers)
         return marks
 
-    def path(self, place: int) -> Path:
+    def path(self, index: int) -> Path:
         """The file of a shard."""
-        return self.folder / SHARDS / self.result.shards[place].name
+        return self.folder / SHARDS / self.result.shards[index].name
 
     def _numbers(self, rows_per_batch: int) -> Iterator[tuple[Ids, list[str] | None]]:
         return read_rows(self.folder / self.result.rows_file.name, self.result.rows, rows_per_batch)
@@ -88,25 +88,25 @@ class Bulk:
         for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             yield int(owners[first]), slice(first, last)
 
-    def _part(self, place: int, numbers: Ids) -> tuple[list[str], Array]:
-        table = self._reader(place).take(numbers - self.result.shards[place].start, ["text", "vector"])
+    def _part(self, index: int, numbers: Ids) -> tuple[list[str], Array]:
+        table = self._reader(index).take(numbers - self.result.shards[index].start, ["text", "vector"])
         return table["text"].to_pylist(), vectors_in(table)
 
-    def _reader(self, place: int) -> ShardReader:
-        path = self.path(place)
+    def _reader(self, index: int) -> ShardReader:
+        path = self.path(index)
         if path.name not in self._opened:
             while len(self._opened) >= OPEN_SHARDS:
                 self._opened.popitem(last=False)
-            self._opened[path.name] = self._checked(open_shard(path), place)
+            self._opened[path.name] = self._checked(open_shard(path), index)
         self._opened.move_to_end(path.name)
         return self._opened[path.name]
 
-    def _checked(self, reader: ShardReader, place: int) -> ShardReader:
+    def _checked(self, reader: ShardReader, index: int) -> ShardReader:
         """The shard, if it holds what the manifest says."""
-        result, shard = self.result, self.result.shards[place]
+        result, shard = self.result, self.result.shards[index]
         if (reader.n, reader.width, reader.type) != (shard.n, result.width, result.type):
             raise InputError(
-                f"The shard {self.path(place)} holds {reader.n} vectors of {reader.width} {reader.type} each, "
+                f"The shard {self.path(index)} holds {reader.n} vectors of {reader.width} {reader.type} each, "
                 f"not {shard.n} of {result.width} {result.type} as the manifest says.",
                 hint="Run the job again: it is found and redone.",
             )
@@ -131,6 +131,5 @@ def read_bulk(folder: str | PathLike[str], *, rows_per_batch: int = 8192) -> Ite
 
     Shards in Arrow's format are mapped into memory; of Parquet shards the row groups wanted are decoded.
     """
-    if rows_per_batch < 1:
-        raise InputError(f"rows_per_batch must be at least 1, got {rows_per_batch}.")
+    check_at_least(1, rows_per_batch=rows_per_batch)
     return open_bulk(folder).rows(rows_per_batch)

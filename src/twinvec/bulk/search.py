@@ -13,19 +13,13 @@ from numpy.typing import ArrayLike
 from twinvec.bulk.ray import run_tasks
 from twinvec.bulk.read import Bulk, open_bulk
 from twinvec.bulk.shards import open_shard, vectors_in
-from twinvec.errors import InputError
-from twinvec.search import Hits, Pairs, search
+from twinvec.errors import InputError, check_at_least
+from twinvec.search.exact import Hits, no_hits, search
+from twinvec.search.pairs import Pairs, best_first, check_limits, join_pairs, no_pairs
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import unit_rows
 
-__all__ = [
-    "check_searchable",
-    "merge_hits",
-    "merge_pairs",
-    "pairs_of_shards",
-    "search_shards",
-    "shard_vectors",
-]
+__all__ = ["merge_hits", "pairs_of_shards", "search_shards"]
 
 SEARCHABLE = "float32", "int8"
 
@@ -59,16 +53,15 @@ def search_shards(
             f"The queries have the shape {asked.shape}, the vectors of {folder} the width {bulk.result.width}.",
             hint="Embed the queries with the model of the folder.",
         )
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     if len(asked):
         search(asked, asked[:1], k=1, similarity=similarity)  # a wrong measure or query shows here, before any task
     used = bulk.used()
     tasks = (
-        (bulk.path(place), shard.numbers, None if used is None else used.seen(shard.numbers))
-        for place, shard in enumerate(bulk.result.shards)
+        (bulk.path(index), shard.numbers, None if used is None else used.seen(shard.numbers))
+        for index, shard in enumerate(bulk.result.shards)
     )
-    best = _no_hits(len(asked))
+    best = no_hits(len(asked))
     for hits in run_tasks(_hits, _Question(asked, k, similarity), tasks, ray=ray):
         best = merge_hits(best, hits, k)
     return best
@@ -82,10 +75,8 @@ def merge_hits(one: Hits, other: Hits, k: int) -> Hits:
     >>> merge_hits(left, right, 3).ids.tolist()
     [[4, 7, 3]]
     """
-    ids = np.concatenate([one.ids, other.ids], axis=1)
-    scores = np.concatenate([one.scores, other.scores], axis=1)
-    order = np.lexsort((ids, -scores), axis=1)[:, :k]
-    return Hits(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+    both = Hits(np.concatenate([one.ids, other.ids], axis=1), np.concatenate([one.scores, other.scores], axis=1))
+    return both.take(np.lexsort((both.ids, -both.scores), axis=1)[:, :k])
 
 
 def check_searchable(bulk: Bulk) -> None:
@@ -118,13 +109,9 @@ def _hits(question: _Question, path: Path, span: range, used: Array | None) -> H
     if used is not None:
         vectors, numbers = vectors[used], numbers[used]
     if not len(vectors):
-        return _no_hits(len(queries))
+        return no_hits(len(queries))
     hits = search(queries, vectors, k=min(k, len(vectors)), similarity=similarity)
     return Hits(numbers[hits.ids], hits.scores)
-
-
-def _no_hits(n_queries: int) -> Hits:
-    return Hits(np.empty((n_queries, 0), dtype=np.int64), np.empty((n_queries, 0), dtype=np.float32))
 
 
 BLOCK_TEXTS = 1 << 16  # 100 MB of vectors of width 384
@@ -148,34 +135,22 @@ def pairs_of_shards(
     With ``threshold``, only pairs of at least that cosine. Rows that repeat a text make no pair. Which of several pairs
     within 1e-6 of place ``k`` get in is not defined. ``ray`` as in :func:`search_shards`.
     """
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
-    if threshold is not None and not np.isfinite(threshold):
-        raise InputError(f"threshold must be a number, got {threshold}.")
+    check_limits(k, threshold)
     bulk = open_bulk(folder)
     check_searchable(bulk)
     blocks = list(_blocks(bulk))
-    best = _no_pairs()
+    best = no_pairs()
     floor = -np.inf if threshold is None else threshold
 
     def tasks() -> Iterator[tuple[object, ...]]:
         for i, left in enumerate(blocks):
             for right in blocks[i:]:
-                bar = float(best.scores[-1]) if len(best.scores) == k else floor  # as it stands when the task starts
-                yield left, None if right is left else right, bar
+                least = float(best.scores[-1]) if len(best.scores) == k else floor  # as it stands when the task starts
+                yield left, None if right is left else right, least
 
     for found in run_tasks(_block_pairs, k, tasks(), ray=ray):
-        best = merge_pairs(best, found, k)
-    reached = best.scores >= np.float32(floor)
-    return Pairs(best.left[reached], best.right[reached], best.scores[reached])
-
-
-def merge_pairs(one: Pairs, other: Pairs, k: int) -> Pairs:
-    """The best ``k`` of both; ties by left, then right."""
-    left, right = np.concatenate([one.left, other.left]), np.concatenate([one.right, other.right])
-    scores = np.concatenate([one.scores, other.scores])
-    order = np.lexsort((right, left, -scores))[:k]
-    return Pairs(left[order], right[order], scores[order])
+        best = best_first(join_pairs([best, found]), k)
+    return best.take(best.scores >= np.float32(floor))
 
 
 def _blocks(bulk: Bulk) -> Iterator[list[ShardPart]]:
@@ -183,30 +158,30 @@ def _blocks(bulk: Bulk) -> Iterator[list[ShardPart]]:
     used = bulk.used()
     block: list[ShardPart] = []
     n_texts = 0
-    for place, shard in enumerate(bulk.result.shards):
+    for index, shard in enumerate(bulk.result.shards):
         if block and n_texts + shard.n > BLOCK_TEXTS:
             yield block
             block, n_texts = [], 0
-        block.append(ShardPart(bulk.path(place), shard.numbers, None if used is None else used.seen(shard.numbers)))
+        block.append(ShardPart(bulk.path(index), shard.numbers, None if used is None else used.seen(shard.numbers)))
         n_texts += shard.n
     if block:
         yield block
 
 
-def _block_pairs(k: int, left: Sequence[ShardPart], right: Sequence[ShardPart] | None, bar: float) -> Pairs:
+def _block_pairs(k: int, left: Sequence[ShardPart], right: Sequence[ShardPart] | None, least: float) -> Pairs:
     """The best pairs between two blocks, or within one."""
     one = _loaded(left)
     other = one if right is None else _loaded(right)
-    best = _no_pairs()
+    best = no_pairs()
     for i in range(0, len(one[0]), TILE_ROWS):
         for j in range(i if right is None else 0, len(other[0]), TILE_ROWS):
-            at_least = max(bar, float(best.scores[-1]) if len(best.scores) == k else -np.inf)
+            at_least = max(least, float(best.scores[-1]) if len(best.scores) == k else -np.inf)
             scores = one[0][i : i + TILE_ROWS] @ other[0][j : j + TILE_ROWS].T
             if right is None and i == j:
                 scores[np.tri(len(scores), dtype=np.bool_)] = -np.inf  # each pair once, and no text with itself
             rows, columns = _candidates(scores, k, at_least=at_least - ROUNDING)
             if len(rows):
-                best = merge_pairs(best, _rescored(one, other, rows + i, columns + j), k)
+                best = best_first(join_pairs([best, _rescored(one, other, rows + i, columns + j)]), k)
     return best
 
 
@@ -222,11 +197,11 @@ def _loaded(block: Sequence[ShardPart]) -> tuple[Vectors, Ids]:
 
 
 def _candidates(scores: Vectors, k: int, *, at_least: float) -> tuple[Ids, Ids]:
-    """Rows and columns of the at most ``k`` best scores that reach the bar."""
-    places = np.flatnonzero(scores >= np.float32(max(at_least, float(np.finfo(np.float32).min))))
-    if len(places) > k:
-        places = places[np.argpartition(-scores.ravel()[places], k - 1)[:k]]
-    rows, columns = np.divmod(places, scores.shape[1])
+    """Rows and columns of the at most ``k`` best scores that reach ``at_least``."""
+    indices = np.flatnonzero(scores >= np.float32(max(at_least, float(np.finfo(np.float32).min))))
+    if len(indices) > k:
+        indices = indices[np.argpartition(-scores.ravel()[indices], k - 1)[:k]]
+    rows, columns = np.divmod(indices, scores.shape[1])
     return rows, columns
 
 
@@ -234,8 +209,3 @@ def _rescored(one: tuple[Vectors, Ids], other: tuple[Vectors, Ids], rows: Ids, c
     """Pairs with scores free of the rounding that depends on a pair's place in its tile."""
     products = np.einsum("ij,ij->i", one[0][rows], other[0][columns], dtype=np.float64)
     return Pairs(one[1][rows], other[1][columns], products.astype(np.float32))
-
-
-def _no_pairs() -> Pairs:
-    empty = np.empty(0, dtype=np.int64)
-    return Pairs(empty, empty, np.empty(0, dtype=np.float32))

@@ -32,7 +32,6 @@ __all__ = [
     "ShardStore",
     "StoredShard",
     "embedded_shard",
-    "keys_in",
     "open_shard",
     "pyarrow",
     "vectors_in",
@@ -127,7 +126,7 @@ class ShardReader(Protocol):
         """All rows, of these columns."""
         ...
 
-    def take(self, places: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
+    def take(self, rows: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
         """Some rows in rising order, ``(m,)``, of these columns."""
         ...
 
@@ -148,13 +147,13 @@ class ParquetShard:
         with _readable(self._path):
             return self._file.read(columns=list(columns), use_threads=False)
 
-    def take(self, places: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
+    def take(self, rows: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
         """Some rows; the groups that they are in are decoded whole."""
         size = self._file.metadata.row_group(0).num_rows
-        groups, which = np.unique(places // size, return_inverse=True)
+        groups, which = np.unique(rows // size, return_inverse=True)
         with _readable(self._path):
             table = self._file.read_row_groups(groups.tolist(), columns=list(columns), use_threads=False)
-        return table.take(which * size + places % size)
+        return table.take(which * size + rows % size)
 
 
 class ArrowShard:
@@ -171,9 +170,9 @@ class ArrowShard:
         """All rows, not copied."""
         return self._table.select(list(columns))
 
-    def take(self, places: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
+    def take(self, rows: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
         """Some rows."""
-        return self._table.select(list(columns)).take(places)
+        return self._table.select(list(columns)).take(rows)
 
 
 def open_shard(path: Path) -> ShardReader:

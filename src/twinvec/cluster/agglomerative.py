@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import LINKAGES, Linkage
 from twinvec.cluster.kmeans import check_not_empty
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.search.measures import unit_rows_of
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import numeric_rows
@@ -36,12 +36,11 @@ class AgglomerativeSettings:
     linkage: Linkage = "average"
 
     def __post_init__(self) -> None:
-        if self.linkage not in LINKAGES:
-            raise UnknownNameError("linkage", self.linkage, LINKAGES)
+        check_name("linkage", self.linkage, LINKAGES)
         if not np.isfinite(self.threshold):
             raise InputError(f"threshold must be a number, got {self.threshold}.")
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What is done, in words."""
         return f"agglomerative, {self.linkage} linkage, joined down to a cosine of {self.threshold:g}"
 
@@ -140,5 +139,5 @@ def by_size(marks: Ids) -> Ids:
     >>> by_size(np.array([7, 3, 3, 9])).tolist()
     [1, 0, 0, 2]
     """
-    _, firsts, places, counts = np.unique(marks, return_index=True, return_inverse=True, return_counts=True)
-    return np.argsort(np.lexsort((firsts, -counts)))[places.reshape(-1)]
+    _, firsts, inverse, counts = np.unique(marks, return_index=True, return_inverse=True, return_counts=True)
+    return np.argsort(np.lexsort((firsts, -counts)))[inverse.reshape(-1)]

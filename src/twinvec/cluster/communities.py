@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.cluster.kmeans import check_not_empty
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.search.approximate import pairs_above
 from twinvec.search.index import Index
 from twinvec.search.neighbors import Graph, graph_of
@@ -35,12 +35,11 @@ class CommunitySettings:
     min_size: int = 10
 
     def __post_init__(self) -> None:
-        if self.min_size < 1:
-            raise InputError(f"min_size must be at least 1, got {self.min_size}.")
+        check_at_least(1, min_size=self.min_size)
         if not np.isfinite(self.threshold):
             raise InputError(f"threshold must be a number, got {self.threshold}.")
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What is done, in words."""
         return f"communities of at least {self.min_size}, with a cosine of {self.threshold:g} or more to their center"
 

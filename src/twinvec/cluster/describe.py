@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from twinvec.choices import PROJECTIONS, Projection
 from twinvec.cluster.kmeans import check_not_empty
 from twinvec.data.sentences import FUNCTION_WORDS
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.extras import require
 from twinvec.search.measures import unit_rows_of
 from twinvec.types import Ids, Vectors
@@ -133,8 +133,8 @@ def _described(
     own = units[members]
     cosines = own @ unit_rows(own.sum(axis=0, dtype=np.float64).astype(np.float32))
     nearest: dict[str, int] = {}
-    for place in np.argsort(-cosines, kind="stable").tolist():
-        nearest.setdefault(texts[members[place]], int(members[place]))
+    for index in np.argsort(-cosines, kind="stable").tolist():
+        nearest.setdefault(texts[members[index]], int(members[index]))
         if len(nearest) == n_texts:
             break
     closeness = round(float(cosines.mean()), 6) if len(members) else 0.0
@@ -150,8 +150,7 @@ def choose_projection(wanted: Projection, n: int) -> Literal["pca", "umap"]:
 
     Refuses at once what cannot be done.
     """
-    if wanted not in PROJECTIONS:
-        raise UnknownNameError("projection", wanted, PROJECTIONS)
+    check_name("projection", wanted, PROJECTIONS)
     if wanted == "auto":
         return "umap" if find_spec("umap") and n >= FEWEST_FOR_UMAP else "pca"
     if wanted == "umap":
@@ -162,23 +161,23 @@ def choose_projection(wanted: Projection, n: int) -> Literal["pca", "umap"]:
 
 
 def map_vectors(vectors: ArrayLike, projection: Projection = "auto", *, seed: int = 0) -> NDArray[np.float32]:
-    """A place on the plane for each of ``vectors`` ``(n, width)``: ``(n, 2)``. Near rows get near places."""
+    """A point on the plane for each of ``vectors`` ``(n, width)``: ``(n, 2)``. Near rows get near points."""
     rows = numeric_rows(vectors, "vectors")
     check_not_empty(rows)
     units = unit_rows_of(rows)
     if choose_projection(projection, len(units)) == "pca":
-        return principal_places(units)
+        return principal_points(units)
     umap = require("umap", extra="map", feature="A map by UMAP")
     reducer = umap.UMAP(n_neighbors=min(15, len(units) - 1), metric="cosine", random_state=seed, n_jobs=1)
     return np.asarray(reducer.fit_transform(units), dtype=np.float32)
 
 
-def principal_places(rows: Vectors) -> NDArray[np.float32]:
+def principal_points(rows: Vectors) -> NDArray[np.float32]:
     """The first two principal components of rows ``(n, width)``, as ``(n, 2)``.
 
     Their directions are those in which the rows' largest value is positive, so that a map does not turn over.
 
-    >>> principal_places(np.array([[0.0, 0.0], [3.0, 0.0], [6.0, 0.0]], dtype=np.float32)).round(3).tolist()
+    >>> principal_points(np.array([[0.0, 0.0], [3.0, 0.0], [6.0, 0.0]], dtype=np.float32)).round(3).tolist()
     [[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0]]
     """
     mean = rows.mean(axis=0, dtype=np.float64)
@@ -189,8 +188,8 @@ def principal_places(rows: Vectors) -> NDArray[np.float32]:
     _, directions = np.linalg.eigh(spread)
     two = directions[:, ::-1][:, :2]
     two = two * np.where(two[np.abs(two).argmax(axis=0), np.arange(two.shape[1])] < 0, -1, 1)
-    places = np.zeros((len(rows), 2), dtype=np.float32)
+    points = np.zeros((len(rows), 2), dtype=np.float32)
     for start in range(0, len(rows), BLOCK_ROWS):
         part = slice(start, start + BLOCK_ROWS)
-        places[part, : two.shape[1]] = (rows[part] - mean) @ two
-    return places
+        points[part, : two.shape[1]] = (rows[part] - mean) @ two
+    return points

@@ -8,16 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.search.measures import unit_rows_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import numeric_rows, unit_rows
 
-__all__ = [
-    "KMeans",
-    "KMeansSettings",
-    "check_not_empty",
-]
+__all__ = ["KMeans", "KMeansSettings", "check_not_empty"]
 
 
 def check_not_empty(rows: Array) -> None:
@@ -45,13 +41,11 @@ class KMeansSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("n_clusters", "n_restarts", "max_rounds"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        check_at_least(1, n_clusters=self.n_clusters, n_restarts=self.n_restarts, max_rounds=self.max_rounds)
         if not 0 <= self.tolerance < 1:
             raise InputError(f"tolerance must be from 0 to below 1, got {self.tolerance}.")
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What is done, in words."""
         return f"spherical k-means, {self.n_clusters} clusters, best of {self.n_restarts} runs, seed {self.seed}"
 
@@ -125,8 +119,8 @@ def first_centers(rows: Vectors, n_clusters: int, generator: np.random.Generator
         distances[chosen] = 0
         total = distances.sum()
         if total > 0:
-            place = np.searchsorted(np.cumsum(distances), generator.random() * total, side="right")
-            chosen.append(int(min(place, len(rows) - 1)))
+            row = np.searchsorted(np.cumsum(distances), generator.random() * total, side="right")
+            chosen.append(int(min(row, len(rows) - 1)))
         else:  # fewer different rows than clusters
             chosen.append(int(np.flatnonzero(~np.isin(np.arange(len(rows)), chosen))[0]))
     return rows[chosen]

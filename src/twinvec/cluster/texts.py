@@ -83,7 +83,7 @@ def cluster_texts(
         labels = Communities(chosen).fit(vectors, index=index).labels_
     else:
         labels = _labels(chosen, vectors)
-    found = describe_clusters(listed, vectors, labels, method=chosen.words(), n_texts=n_texts, n_words=n_words)
+    found = describe_clusters(listed, vectors, labels, method=chosen.describe(), n_texts=n_texts, n_words=n_words)
     drawn = None if drawn_by is None else TextMap(map_vectors(vectors, drawn_by), drawn_by)
     return TextClusters(labels, found, drawn)
 

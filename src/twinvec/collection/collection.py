@@ -56,7 +56,7 @@ from twinvec.collection.write import (
     rebuild,
 )
 from twinvec.embedder import Embedder, ModelLike
-from twinvec.errors import CollectionError, InputError, UnknownNameError, shown
+from twinvec.errors import CollectionError, InputError, check_name, shown
 from twinvec.model.tokenizer import check_text
 
 if TYPE_CHECKING:
@@ -260,8 +260,7 @@ class Collection:
             raise InputError(
                 f"rerank is {shown(rerank)}, not a function.", hint="Give a function of a query and texts."
             )
-        if mode not in SEARCH_MODES:
-            raise UnknownNameError("mode", mode, SEARCH_MODES)
+        check_name("mode", mode, SEARCH_MODES)
         table = self._table() if mode == "dense" else self._table_with_words()
         where = usable_filter(table, where)
         depth = k if rerank is None and mode != "hybrid" else max(k, candidates)
@@ -275,7 +274,7 @@ class Collection:
         return (hits if rerank is None else reranked_hits(hits[:depth], query, rerank))[:k]
 
     def reindex(self, model: ModelLike | Embedder | None = None) -> Reindexed:
-        """Build all indexes anew; with a ``model``, first embed all texts again by it. Other writers wait.
+        """Build all indexes again; with a ``model``, first embed all texts again by it. Other writers wait.
 
         Searches go on meanwhile, with what is there. A run that was killed while embedding goes on where it was.
         """

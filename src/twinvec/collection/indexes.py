@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from twinvec.errors import CollectionError, TwinvecError, UnknownNameError
+from twinvec.errors import CollectionError, TwinvecError, check_name
 from twinvec.extras import require
 
 __all__ = [
-    "LANGUAGES",
     "UNREACHED",
     "ArrowBatch",
     "ArrowSchema",
@@ -29,7 +28,6 @@ __all__ = [
     "make_text_index",
     "make_value_indexes",
     "make_vector_index",
-    "n_partitions",
     "n_probes",
     "reason_of",
 ]
@@ -98,25 +96,27 @@ def lance_errors(doing: str, *, hint: str | None = None) -> Iterator[None]:
         raise CollectionError(f"Cannot {doing}: {reason}.", hint=hint or next(fitting, DAMAGED)) from error
 
 
-LANGUAGES = (
-    "Arabic",
-    "Danish",
-    "Dutch",
-    "English",
-    "Finnish",
-    "French",
-    "German",
-    "Greek",
-    "Hungarian",
-    "Italian",
-    "Norwegian",
-    "Portuguese",
-    "Romanian",
-    "Russian",
-    "Spanish",
-    "Swedish",
-    "Tamil",
-    "Turkish",
+LANGUAGES = tuple(
+    [
+        "Arabic",
+        "Danish",
+        "Dutch",
+        "English",
+        "Finnish",
+        "French",
+        "German",
+        "Greek",
+        "Hungarian",
+        "Italian",
+        "Norwegian",
+        "Portuguese",
+        "Romanian",
+        "Russian",
+        "Spanish",
+        "Swedish",
+        "Tamil",
+        "Turkish",
+    ]
 )
 ROWS_PER_PARTITION = 4096
 PROBED_SHARE, LEAST_PROBES = 0.1, 20
@@ -124,8 +124,8 @@ PROBED_SHARE, LEAST_PROBES = 0.1, 20
 
 def check_language(language: str | None) -> None:
     """Refuse a language whose words cannot be reduced to stems."""
-    if language is not None and language not in LANGUAGES:
-        raise UnknownNameError("language", language, LANGUAGES)
+    if language is not None:
+        check_name("language", language, LANGUAGES)
 
 
 def has_index(table: LanceTable, column: str) -> bool:

@@ -154,9 +154,9 @@ def _record(embedder: ModelEmbedder, name: str) -> ModelRecord:
 
 
 def given_model(
-    record: ModelRecord, place: str, model: ModelLike | Embedder | None, arguments: Mapping[str, Any] | None
+    record: ModelRecord, path: str, model: ModelLike | Embedder | None, arguments: Mapping[str, Any] | None
 ) -> CollectionModel | None:
-    """The model that the caller of the collection at ``place`` asks for, loaded; None if the caller says nothing of it.
+    """The model that the caller of the collection at ``path`` asks for, loaded; None if the caller says nothing of it.
 
     Without ``model``, ``arguments`` of :func:`twinvec.load` change how the remembered one is run. A model is fetched
     only if the caller names it: the word of a collection is not enough.
@@ -165,16 +165,16 @@ def given_model(
         raise InputError("A model that is loaded takes no arguments.", hint="Give its name or folder with them.")
     if model is not None:
         return as_model(model, arguments)
-    return remembered_model(record, place, arguments) if arguments else None
+    return remembered_model(record, path, arguments) if arguments else None
 
 
-def remembered_model(record: ModelRecord, place: str, given: Mapping[str, Any] | None = None) -> CollectionModel:
-    """Load the model that the collection at ``place`` names, if it is on this machine and of the content it says.
+def remembered_model(record: ModelRecord, path: str, given: Mapping[str, Any] | None = None) -> CollectionModel:
+    """Load the model that the collection at ``path`` names, if it is on this machine and of the content it says.
 
     The content is compared before any weights are read. ``given`` are arguments of :func:`twinvec.load` that the caller
     says, and go before those remembered.
     """
-    folder = _folder_here(record, place)
+    folder = _folder_here(record, path)
     embedder = ModelEmbedder(folder, {**record.settings, **(given or {})}).find()
     embedder.model = record.name
     own = read_model_folder(folder)
@@ -182,11 +182,11 @@ def remembered_model(record: ModelRecord, place: str, given: Mapping[str, Any] |
         own = with_readout(own, ModelEmbedder(folder, record.settings).arguments["readout"])
     space = space_digest(embedder.content, readout_words(own), record.width)
     if space != record.digest or own.similarity != record.similarity:
-        raise another_model(place, record, record.name)
+        raise another_model(path, record, record.name)
     return CollectionModel(_record(embedder, record.name), embedder)
 
 
-def _folder_here(record: ModelRecord, place: str) -> Path:
+def _folder_here(record: ModelRecord, path: str) -> Path:
     """The folder of the model that a collection names; nothing is fetched."""
     name, folder = record.name, None
     try:
@@ -197,17 +197,17 @@ def _folder_here(record: ModelRecord, place: str) -> Path:
     if folder is not None and any((folder / mark).is_file() for mark in MODEL_MARKS):
         return folder
     raise ModelNotFoundError(
-        f"{place} was made with the model {name!r:.200}, which is not on this machine.",
+        f"{path} was made with the model {name!r:.200}, which is not on this machine.",
         hint="It is not fetched on the word of a collection. If you trust the name, fetch it once with twinvec inspect "
         "or give it yourself: --model, or Collection.open(path, model=...). If it has moved, give its folder so.",
     )
 
 
-def another_model(place: str, own: ModelRecord, given: str) -> CollectionError:
+def another_model(path: str, own: ModelRecord, given: str) -> CollectionError:
     """What to raise where a collection meets a model that is not its own."""
-    problem = f"{place} was made with the model {own.name!r}, not with {given!r}."
+    problem = f"{path} was made with the model {own.name!r}, not with {given!r}."
     if own.name == given:
-        problem = f"{place} was made with another model of the name {given!r}: its files or its settings differ."
+        problem = f"{path} was made with another model of the name {given!r}: its files or its settings differ."
     return CollectionError(
         problem,
         hint=f"Use that one, or embed all texts again: Collection.open(path).reindex(model={given!r}), or "

@@ -142,7 +142,7 @@ def checked_rows(
         if len(given) != len(checked):
             raise InputError(f"There are {len(checked)} texts but {len(given)} {what}.", hint="Give one per text.")
     _check_different(names, own=ids is None)
-    return Rows(names, checked, keys, [plain_values(row, f"metadata[{place}]") for place, row in enumerate(rows)])
+    return Rows(names, checked, keys, [plain_values(row, f"metadata[{index}]") for index, row in enumerate(rows)])
 
 
 def checked_ids(ids: Iterable[str]) -> list[str]:
@@ -150,11 +150,11 @@ def checked_ids(ids: Iterable[str]) -> list[str]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise InputError(f"Ids must be a list, got {shown(ids)}.", hint="Put a single id in a list.")
     names = [*ids]
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if not isinstance(name, str):
-            raise InputError(f"ids[{place}] is {shown(name)}, of type {type(name).__name__}.", hint="Use str(id).")
-        if not check_text(name, f"ids[{place}]"):
-            raise InputError(f"ids[{place}] is empty.", hint="Every id must have a character.")
+            raise InputError(f"ids[{index}] is {shown(name)}, of type {type(name).__name__}.", hint="Use str(id).")
+        if not check_text(name, f"ids[{index}]"):
+            raise InputError(f"ids[{index}] is empty.", hint="Every id must have a character.")
     return names
 
 
@@ -179,15 +179,15 @@ def check_version(version: object) -> None:
 
 def _check_different(ids: Sequence[str], *, own: bool) -> None:
     seen: dict[str, int] = {}
-    for place, name in enumerate(ids):
-        first = seen.setdefault(name, place)
-        if first != place and own:
+    for index, name in enumerate(ids):
+        first = seen.setdefault(name, index)
+        if first != index and own:
             raise InputError(
-                f"texts[{first}] and texts[{place}] are the same, and a text without an id is its own id.",
+                f"texts[{first}] and texts[{index}] are the same, and a text without an id is its own id.",
                 hint="Give ids to keep both, or leave one out.",
             )
-        if first != place:
-            raise InputError(f"The id {name!r} is given twice, as ids[{first}] and ids[{place}].")
+        if first != index:
+            raise InputError(f"The id {name!r} is given twice, as ids[{first}] and ids[{index}].")
 
 
 FEW_VALUES = 1000  # more are looked for by reading the whole column, which a list in a condition is slower than

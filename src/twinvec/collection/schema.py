@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import date, datetime, timezone
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from twinvec.collection.indexes import ArrowSchema, ArrowType, check_language
 from twinvec.collection.model import ModelRecord
 from twinvec.errors import CollectionError, InputError, TwinvecError, shown
 from twinvec.extras import require
+from twinvec.json_checks import LARGEST_EXACT, JsonObject, parse_json
 from twinvec.model.tokenizer import check_text
 
 __all__ = [
@@ -124,9 +126,9 @@ def column_kinds(rows: Sequence[Mapping[str, object]], known: Mapping[str, str])
     """
     found = dict(known)
     spelled = {name.lower(): name for name in known}
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for name, value in row.items():
-            where = f"metadata[{place}][{name!r}]"
+            where = f"metadata[{index}][{name!r}]"
             if spelled.setdefault(name.lower(), name) != name:
                 raise InputError(f"{where}: there is a column {spelled[name.lower()]!r} already.", hint="Spell it so.")
             found[name] = _joined(found.get(name), kind_of(value, where), where, name not in known, value)
@@ -136,12 +138,12 @@ def column_kinds(rows: Sequence[Mapping[str, object]], known: Mapping[str, str])
 
 def _check_floats(rows: Sequence[Mapping[str, object]], columns: set[str]) -> None:
     """Refuse whole numbers that a column of float would change."""
-    for place, row in enumerate(rows if columns else ()):
+    for index, row in enumerate(rows if columns else ()):
         for name in columns & row.keys():
             value = row[name]
             if isinstance(value, int) and int(float(value)) != value:
                 raise InputError(
-                    f"metadata[{place}][{name!r}] is {value}, which a float cannot hold exactly.",
+                    f"metadata[{index}][{name!r}] is {value}, which a float cannot hold exactly.",
                     hint="The column holds float; use another one.",
                 )
 
@@ -207,7 +209,7 @@ def pyarrow() -> ModuleType:
 def table_schema(header: Header, columns: Mapping[str, str]) -> ArrowSchema:
     """The Arrow schema of a collection with these columns of metadata."""
     arrow = pyarrow()
-    fields = [
+    all_fields = [
         arrow.field("id", arrow.string(), nullable=False, metadata=PRIMARY_KEY),
         arrow.field("text", arrow.string()),
         arrow.field("text_hash", arrow.string()),
@@ -215,52 +217,52 @@ def table_schema(header: Header, columns: Mapping[str, str]) -> ArrowSchema:
         *(arrow.field(name, arrow_type(kind, arrow)) for name, kind in columns.items()),
     ]
     content = {"format": FORMAT, "model": asdict(header.model), "language": header.language}
-    return arrow.schema(fields, metadata={KEY: json.dumps(content).encode()})
+    return arrow.schema(all_fields, metadata={KEY: json.dumps(content).encode()})
 
 
-def read_header(schema: ArrowSchema, place: str) -> Header:
-    """The header of a table, checked, as is the table's shape; ``place`` is where it is, for messages."""
+def read_header(schema: ArrowSchema, path: str) -> Header:
+    """The header of a table, checked, as is the table's shape; ``path`` is for messages."""
     found = (schema.metadata or {}).get(KEY)
     if found is None:
-        raise CollectionError(f"{place} holds a Lance table, but not one of a collection.", hint="Check the path.")
+        raise CollectionError(f"{path} holds a Lance table, but not one of a collection.", hint="Check the path.")
     try:
-        header = _parsed(json.loads(found), place)
+        header = _parsed(parse_json(found, source="it"), path)
         check_language(header.language)
     except CollectionError:
         raise
-    except (KeyError, TypeError, ValueError, RecursionError, TwinvecError) as error:
-        reason = error.problem if isinstance(error, TwinvecError) else f"{type(error).__name__}: {error!s:.200}"
-        raise CollectionError(f"{place} has a header that cannot be used: {reason}", hint=NOT_OURS) from error
-    _check_shape(schema, header, place)
+    except TwinvecError as error:
+        raise CollectionError(f"{path} has a header that cannot be used: {error.problem}", hint=NOT_OURS) from error
+    _check_shape(schema, header, path)
     return header
 
 
-def _parsed(content: object, place: str) -> Header:
-    if not isinstance(content, dict) or not isinstance(content["model"], dict):
-        raise TypeError(f"it is a {type(content).__name__}, or its model is not an object")
-    number = content["format"]
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise TypeError(f"its format is {shown(number)}")
+def _parsed(content: Any, path: str) -> Header:  # noqa: ANN401 - whatever was read
+    whole = JsonObject(content, "it", InputError)
+    number = whole.integer("format", most=LARGEST_EXACT)
     if number > FORMAT:
         raise CollectionError(
-            f"{place} is a collection of format {shown(number)}; this version of Twinvec reads up to {FORMAT}.",
+            f"{path} is a collection of format {number}; this version of Twinvec reads up to {FORMAT}.",
             hint="Update Twinvec.",
         )
-    return Header(ModelRecord(**content["model"]), content["language"])
+    model = whole.inner("model").only([each.name for each in fields(ModelRecord)])
+    for name in ("name", "digest", "width"):
+        model.value(name)  # it has no default
+    language = None if whole.value("language") is None else whole.text("language")
+    return Header(ModelRecord(**model.content), language)
 
 
-def _check_shape(schema: ArrowSchema, header: Header, place: str) -> None:
+def _check_shape(schema: ArrowSchema, header: Header, path: str) -> None:
     """Refuse a table whose columns are not those of a collection with this header."""
     types = {field.name: field.type for field in schema}
     for field in table_schema(header, {}):
         if types.get(field.name) != field.type:
-            told = f"holds {types[field.name]}" if field.name in types else "is missing"
+            found = f"holds {types[field.name]}" if field.name in types else "is missing"
             raise CollectionError(
-                f"The column {field.name!r} of {place} {told}; a collection has {field.type} there.", hint=NOT_OURS
+                f"The column {field.name!r} of {path} {found}; a collection has {field.type} there.", hint=NOT_OURS
             )
     known = {str(arrow_type(kind, pyarrow())) for kind in KINDS}
     for name, kind in types.items():
         if name not in OWN_COLUMNS and str(kind) not in known:
             raise CollectionError(
-                f"The column {name!r} of {place} holds {kind}, which metadata cannot be.", hint=NOT_OURS
+                f"The column {name!r} of {path} holds {kind}, which metadata cannot be.", hint=NOT_OURS
             )

@@ -45,8 +45,8 @@ def reciprocal_rank_fusion(rankings: Sequence[Sequence[Id]], *, smoothing: float
     """
     scores: defaultdict[Id, float] = defaultdict(float)
     for ranking in rankings:
-        for place, each in enumerate(ranking, start=1):
-            scores[each] += 1 / (smoothing + place)
+        for rank, each in enumerate(ranking, start=1):
+            scores[each] += 1 / (smoothing + rank)
     return sorted(scores.items(), key=lambda item: -item[1])
 
 

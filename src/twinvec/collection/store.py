@@ -22,19 +22,10 @@ from twinvec.collection.indexes import (
 from twinvec.collection.schema import Header, read_header, table_schema
 from twinvec.errors import CollectionError, InputError, shown
 from twinvec.extras import require
-from twinvec.files import check_path, new_folder, sync_folder, try_lock
+from twinvec.files import check_path, new_folder, sync_folder, sync_path, try_lock
 from twinvec.ownership import COLLECTION
 
-__all__ = [
-    "TABLE",
-    "Location",
-    "Store",
-    "create_store",
-    "is_collection",
-    "locate",
-    "sync_changes",
-    "writer_lock",
-]
+__all__ = ["TABLE", "Location", "Store", "create_store", "is_collection", "locate", "sync_changes", "writer_lock"]
 
 TABLE = "texts"
 
@@ -106,18 +97,14 @@ def writer_lock(folder: Path, *, patience_s: float | None = None) -> Iterator[No
 
 def sync_changes(folder: Path, since: float) -> None:
     """Make files that were written after ``since`` (seconds since 1970) durable; Lance leaves that to the system."""
-    places = {folder}
+    folders = {folder}
     for file in folder.rglob("*"):
         with suppress(OSError):  # such as a file that another process has just removed
             if file.is_file() and file.stat().st_mtime >= since:
-                places.add(file.parent)
-                handle = os.open(file, os.O_RDONLY)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
-    for place in places:
-        sync_folder(place)
+                folders.add(file.parent)
+                sync_path(file)
+    for each in folders:
+        sync_folder(each)
 
 
 CLOCK_STEP_S = 1.0  # how coarse the times of files may be

@@ -70,7 +70,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What rows mean for one version of a table: the places of those to write, and columns that it lacks."""
+    """What rows mean for one version of a table: the indices of those to write, and columns that it lacks."""
 
     version: int
     added: list[int]
@@ -79,7 +79,7 @@ class Plan:
 
     @property
     def changed(self) -> list[int]:
-        """Places of all rows to write."""
+        """Indices of all rows to write."""
         return sorted([*self.added, *self.replaced])
 
 
@@ -92,10 +92,10 @@ def plan_rows(table: LanceTable, rows: Rows) -> Plan:
         for batch in rows_with(table, "id", rows.ids, ["text_hash", *known])
         for row in batch.to_pylist()
     }
-    added = [place for place, name in enumerate(rows.ids) if name not in stored]
+    added = [index for index, name in enumerate(rows.ids) if name not in stored]
     replaced = [
-        place
-        for place, (name, key, values) in enumerate(zip(rows.ids, rows.keys, rows.metadata, strict=True))
+        index
+        for index, (name, key, values) in enumerate(zip(rows.ids, rows.keys, rows.metadata, strict=True))
         if name in stored and stored[name] != (key, _comparable(values))
     ]
     return Plan(table.version, added, replaced, columns)
@@ -110,13 +110,13 @@ def _comparable(values: Mapping[str, object]) -> dict[str, object]:
     return {name: None if value != value else value for name, value in values.items()}
 
 
-def check_absent(rows: Rows, plan: Plan, place: str) -> None:
+def check_absent(rows: Rows, plan: Plan, path: str) -> None:
     """Refuse rows of which some ids are there already."""
     taken = sorted({*range(len(rows.ids))} - {*plan.added})
     if taken:
         others = f", and {len(taken) - 1} more of these," if len(taken) > 1 else ""
         raise InputError(
-            f"The id {rows.ids[taken[0]]!r} (of the text {rows.texts[taken[0]]!r:.40}){others} is in {place} already.",
+            f"The id {rows.ids[taken[0]]!r} (of the text {rows.texts[taken[0]]!r:.40}){others} is in {path} already.",
             hint="Use upsert to replace texts, or give other ids.",
         )
 
@@ -129,9 +129,9 @@ class VectorPool:
         self._embed = embed  # called only when a vector is missing, so that the model need not be loaded for nothing
         self._store = VectorStore(None)
 
-    def fill(self, table: LanceTable, rows: Rows, places: Sequence[int]) -> None:
-        """Have the vectors of the rows at these places."""
-        texts = [rows.texts[place] for place in places]
+    def fill(self, table: LanceTable, rows: Rows, indices: Sequence[int]) -> None:
+        """Have the vectors of the rows at these indices."""
+        texts = [rows.texts[index] for index in indices]
         wanted = self._store.missing(texts)
         stored = _stored_vectors(table, [key.hex() for key in wanted])
         if stored:
@@ -181,18 +181,18 @@ def commit_rows(table: LanceTable, rows: Rows, plan: Plan, pool: VectorPool, *, 
         )
 
 
-def _arrow_rows(schema: ArrowSchema, rows: Rows, places: Sequence[int], pool: VectorPool) -> ArrowTable:
+def _arrow_rows(schema: ArrowSchema, rows: Rows, indices: Sequence[int], pool: VectorPool) -> ArrowTable:
     arrow = pyarrow()
-    keys = [rows.keys[place] for place in places]
+    keys = [rows.keys[index] for index in indices]
     vectors = arrow.array(pool.vectors(keys).ravel(), arrow.float32())
     columns = {
-        "id": [rows.ids[place] for place in places],
-        "text": [rows.texts[place] for place in places],
+        "id": [rows.ids[index] for index in indices],
+        "text": [rows.texts[index] for index in indices],
         "text_hash": keys,
         "vector": arrow.FixedSizeListArray.from_arrays(vectors, schema.field("vector").type.list_size),
     }
     for name in schema.names[len(columns) :]:
-        values = [rows.metadata[place].get(name) for place in places]
+        values = [rows.metadata[index].get(name) for index in indices]
         if schema.field(name).type == arrow.float64():  # Arrow takes whole numbers up to 2 ** 53 only
             values = [float(value) if isinstance(value, int) else value for value in values]
         columns[name] = values
@@ -220,17 +220,17 @@ def re_embed(store: Store, table: LanceTable, model: CollectionModel) -> int:
     if store.location.folder is None:
         with TemporaryDirectory() as temporary:
             return _re_embed(store, table, model, language, Path(temporary))
-    place = store.location.folder / FOLDER
-    check_ours(place, KIND)
-    mark(place, KIND)
-    done = _re_embed(store, table, model, language, place / model.record.digest[:32])
+    folder = store.location.folder / FOLDER
+    check_ours(folder, KIND)
+    mark(folder, KIND)
+    done = _re_embed(store, table, model, language, folder / model.record.digest[:32])
     with suppress(OSError):  # the collection is whole without it; what is not ours stays
-        remove_ours(place, KIND)
+        remove_ours(folder, KIND)
     return done
 
 
-def _re_embed(store: Store, table: LanceTable, model: CollectionModel, language: str | None, place: Path) -> int:
-    vectors = VectorStore(place)
+def _re_embed(store: Store, table: LanceTable, model: CollectionModel, language: str | None, folder: Path) -> int:
+    vectors = VectorStore(folder)
     n_embedded = 0
     with Progress(table.count_rows(), "embedding") as bar:
         for batch in _batches(table, ["text"]):
@@ -287,7 +287,7 @@ def maintain(table: LanceTable, header: Header) -> None:
 
 
 def rebuild(table: LanceTable, header: Header) -> None:
-    """Join the files, and make all indexes anew that so many rows should have."""
+    """Join the files, and build all indexes again that so many rows should have."""
     table.optimize()
     make_text_index(table, header.language)
     is_large = table.count_rows() > FLAT_ROWS
@@ -318,8 +318,8 @@ def measure_recall(table: LanceTable, header: Header, *, k: int, n_queries: int)
     n_rows = table.count_rows()
     if not has_index(table, "vector") or n_rows < 2:
         return 1.0
-    places = np.random.default_rng(SEED).choice(n_rows, min(n_queries, n_rows), replace=False)
-    rows = table.take_offsets(sorted(places.tolist())).select(["id", "vector"]).to_arrow()
+    offsets = np.random.default_rng(SEED).choice(n_rows, min(n_queries, n_rows), replace=False)
+    rows = table.take_offsets(sorted(offsets.tolist())).select(["id", "vector"]).to_arrow()
     n_true = n_found = 0
     for own, vector in zip(rows["id"].to_pylist(), rows["vector"].to_pylist(), strict=True):
         true, found = (

@@ -14,7 +14,6 @@ __all__ = [
     "N_SHOWN",
     "Contradiction",
     "DataReport",
-    "Fault",
     "Finding",
     "Overlap",
     "Scores",

@@ -173,13 +173,13 @@ def _total(headers: Mapping[str, str], n_there: int) -> int | None:
     whole = headers.get("Content-Range", "").rpartition("/")[2] if n_there else ""
     if whole.isdecimal():
         return int(whole)
-    told = headers.get("Content-Length", "")
-    return n_there + int(told) if told.isdecimal() else None
+    header = headers.get("Content-Length", "")
+    return n_there + int(header) if header.isdecimal() else None
 
 
 def _starts_at(headers: Mapping[str, str], n_there: int) -> bool:
-    told = headers.get("Content-Range")
-    return told is None or told.startswith(f"bytes {n_there}-")
+    header = headers.get("Content-Range")
+    return header is None or header.startswith(f"bytes {n_there}-")
 
 
 def _forget(partial: Path) -> None:

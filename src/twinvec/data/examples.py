@@ -20,17 +20,7 @@ from twinvec.data.values import TARGETS, one_text, range_hint, texts_of
 from twinvec.errors import InputError, RowError
 from twinvec.types import Array, Ids
 
-__all__ = [
-    "Example",
-    "Examples",
-    "Gathered",
-    "Target",
-    "check_whole",
-    "gather_examples",
-    "read_examples",
-    "row_parser",
-    "sorted_labels",
-]
+__all__ = ["Example", "Examples", "Gathered", "check_whole", "gather_examples", "read_examples"]
 
 
 @dataclass(frozen=True, eq=False)

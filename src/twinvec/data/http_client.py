@@ -17,17 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from twinvec.errors import InputError
 
-__all__ = [
-    "NoAnswer",
-    "RedirectRefused",
-    "Redirects",
-    "Retries",
-    "check_address",
-    "is_loopback",
-    "open_url",
-    "post",
-    "read_parts",
-]
+__all__ = ["NoAnswer", "RedirectRefused", "Retries", "check_address", "open_url", "post", "read_parts"]
 
 Redirects = Literal["refuse", "secure"]
 
@@ -254,14 +244,14 @@ def _try(asked: urllib.request.Request, timeout_s: float, key: str) -> bytes:
 
 
 def _body(answer: http.client.HTTPResponse, timeout_s: float) -> bytes:
-    told = answer.headers.get("Content-Length", "")
+    length = answer.headers.get("Content-Length", "")
     body = bytearray()
     for part in read_parts(answer, timeout_s=timeout_s, max_s=timeout_s):
         body += part
         if len(body) > MAX_ANSWER_BYTES:
             raise Failure(f"the answer has more than {MAX_ANSWER_BYTES >> 20} MB.", is_final=True)
-    if told.isdecimal() and len(body) < int(told):
-        raise Failure(f"the answer broke off after {len(body):,} of {int(told):,} bytes.")
+    if length.isdecimal() and len(body) < int(length):
+        raise Failure(f"the answer broke off after {len(body):,} of {int(length):,} bytes.")
     return bytes(body)
 
 
@@ -277,9 +267,9 @@ def _said(error: urllib.error.HTTPError, timeout_s: float) -> str:
         return ""
     body = raw[:MAX_SAID_BYTES].decode("utf-8", errors="replace")
     try:
-        told = json.loads(body)
-        told = told.get("error", told) if isinstance(told, dict) else body
-        body = str(told.get("message", told) if isinstance(told, dict) else told)
+        answer = json.loads(body)
+        answer = answer.get("error", answer) if isinstance(answer, dict) else body
+        body = str(answer.get("message", answer) if isinstance(answer, dict) else answer)
     except (ValueError, RecursionError):
         pass
     line = " ".join(body.split())[:200].rstrip(".")

@@ -13,7 +13,7 @@ from typing import Literal
 from twinvec.choices import DEFAULT_SCORE_RANGE, FORMATS, ExampleKind
 from twinvec.data.read import open_table
 from twinvec.data.table import Table, check_columns
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, UnknownNameError, check_name
 
 __all__ = [
     "KINDS",
@@ -86,8 +86,7 @@ def find_kind(name: str) -> Kind:
     >>> find_kind("triplets").texts
     ('anchor', 'positive', 'negative')
     """
-    if name not in KINDS:
-        raise UnknownNameError("kind of examples", name, KINDS)
+    check_name("kind of examples", name, KINDS)
     return KINDS[name]
 
 

@@ -197,9 +197,9 @@ def text_of(value: object, column: str, *, where: str) -> str:
     """
     if isinstance(value, str):
         return value
-    told = "null" if value is None else f"a {type(value).__name__} ({shown(value, 40)})"
+    found = "null" if value is None else f"a {type(value).__name__} ({shown(value, 40)})"
     raise RowError(
-        f"{where}: {column!r} is {told}, not a text.", fault="no text", hint="Remove the row or write a string."
+        f"{where}: {column!r} is {found}, not a text.", fault="no text", hint="Remove the row or write a string."
     )
 
 

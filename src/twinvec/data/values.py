@@ -12,9 +12,10 @@ from shlex import quote
 from twinvec.data.roles import DataSource, TargetValues
 from twinvec.data.table import text_of
 from twinvec.errors import InputError, RowError
+from twinvec.json_checks import shown_json
 from twinvec.model.tokenizer import check_text
 
-__all__ = ["TARGETS", "label_of", "mark_of", "one_text", "range_hint", "score_of", "texts_of"]
+__all__ = ["TARGETS", "one_text", "range_hint", "score_of", "texts_of"]
 
 MARKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
 COMMON_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # to suggest one
@@ -78,7 +79,7 @@ def score_of(value: object, source: DataSource, *, where: str) -> float:
         score = math.nan
     if math.isnan(score):
         raise RowError(
-            f"{where}: the score is {_shown(value)}, not a number.",
+            f"{where}: the score is {shown_json(value, 40)}, not a number.",
             fault="score is no number",
             hint="Write a number, or remove the row.",
         )
@@ -118,7 +119,7 @@ def mark_of(value: object, source: DataSource, *, where: str) -> float | None:
     mark = MARKS.get(label.lower())
     if mark is None:
         raise RowError(
-            f"{where}: the label is {_shown(value)}, not 0 or 1.",
+            f"{where}: the label is {shown_json(value, 40)}, not 0 or 1.",
             fault="label is not 0 or 1",
             hint="For named labels use the kind labelled_pairs, and map its roles premise and hypothesis; leave rows "
             f"with other labels out with ignore_labels (--ignore-label {quote(label)}).",
@@ -134,14 +135,10 @@ def _name(value: object, where: str) -> str:
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         return str(int(value))
     raise RowError(
-        f"{where}: the label is {_shown(value)}.",
+        f"{where}: the label is {shown_json(value, 40)}.",
         fault="label is no name",
         hint="Write a string or a whole number, or remove the row.",
     )
-
-
-def _shown(value: object) -> str:
-    return "null" if value is None else f"{value!r:.40}"
 
 
 @lru_cache(maxsize=1024)  # the same wrong label stands in many rows

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from twinvec.engine.batching import plan_equal
+from twinvec.engine.batches import plan_equal
 from twinvec.engine.config import Backbone
 from twinvec.engine.graph import Graph, GraphBuilder
 from twinvec.engine.layers import LayerBuilder
@@ -17,11 +17,7 @@ from twinvec.engine.runtimes import open_session
 from twinvec.model.tokenizer import Tokenizer
 from twinvec.types import Vectors
 
-__all__ = [
-    "Ranges",
-    "measure_ranges",
-    "sample_texts",
-]
+__all__ = ["Ranges", "measure_ranges", "sample_texts"]
 
 WHO = (
     "The committee",
@@ -172,8 +168,8 @@ def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:
     recorder = _Recorder(builder, model.backbone, model.weights)
     LayerBuilder(builder, model.backbone, model.weights, recorder).all_states()
     outputs: dict[str, tuple[str, list[str | int]]] = {}
-    for place, (_, result) in enumerate(recorder.read):
+    for index, (_, result) in enumerate(recorder.read):
         for operator in ("ReduceMin", "ReduceMax", "ReduceMean"):
             reduced = builder.add(operator, result, builder.axes(0, 1), keepdims=0)
-            outputs[f"{operator}_{place}"] = reduced, ["channels"]
+            outputs[f"{operator}_{index}"] = reduced, ["channels"]
     return builder.build(outputs, ["ids", "mask"]), [name for name, _ in recorder.read]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from twinvec.choices import Precision
-from twinvec.engine.batching import Engine, EngineSettings
+from twinvec.engine.batches import Engine, EngineSettings
 from twinvec.engine.calibration import measure_ranges
 from twinvec.engine.config import is_supported
 from twinvec.engine.int8 import Int8Linear, fold_contexts

@@ -6,20 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from twinvec.errors import ModelFolderError
-from twinvec.json_checks import JsonObject, shown
+from twinvec.errors import ModelFolderError, shown
+from twinvec.json_checks import JsonObject
 from twinvec.model.folder import refuse_own_code
 
-__all__ = [
-    "MODEL_CODE",
-    "TORCH",
-    "Backbone",
-    "Rotary",
-    "check_known",
-    "is_supported",
-    "read_backbone",
-    "unknown_value",
-]
+__all__ = ["MODEL_CODE", "TORCH", "Backbone", "Rotary", "is_supported", "read_backbone"]
 
 TORCH = "Load it with runtime='torch' (--runtime torch), which runs transformers itself."
 
@@ -142,7 +133,7 @@ def is_supported(config: Config) -> bool:
 def read_backbone(config: Config) -> Backbone:
     """Describe the backbone of a ``config.json``; the family must be a supported one.
 
-    A value that changes what transformers computes is understood, or refused by its name (``known_values.py``).
+    A value that changes what transformers computes is understood, or refused by its name.
     """
     refuse_own_code(config, *MODEL_CODE, file="config.json")
     backbone = FAMILIES[config["model_type"]](JsonObject(config, "config.json"))
@@ -258,7 +249,7 @@ def _modernbert(config: JsonObject) -> Backbone:
 
 
 def _rotary(config: JsonObject, n_layers: int) -> Rotary:
-    if not set(config.inner("rope_parameters").content) <= {FULL, SLIDING}:
+    if not set(config.inner("rope_parameters", {}).content) <= {FULL, SLIDING}:
         raise unknown_value("rope_parameters", config.content["rope_parameters"])
     wide = _theta(config, FULL, config.number("global_rope_theta", 160_000.0, **THETAS))
     has_near = config.content.get("local_rope_theta", 0) is not None  # else as in the wide layers
@@ -274,7 +265,7 @@ def _rotary(config: JsonObject, n_layers: int) -> Rotary:
 
 
 def _theta(config: JsonObject, kind: str, default: float) -> float:
-    rope = config.inner("rope_parameters").inner(kind)
+    rope = config.inner("rope_parameters", {}).inner(kind, {})
     if not set(rope.content) <= {"rope_type", "rope_theta"} or rope.content.get("rope_type", "default") != "default":
         raise unknown_value(f"rope_parameters, {kind}", rope.content)
     return rope.number("rope_theta", default, **THETAS)
@@ -283,7 +274,7 @@ def _theta(config: JsonObject, kind: str, default: float) -> float:
 def _is_wide(config: JsonObject, n_layers: int) -> list[bool]:
     """For each layer whether its tokens see all others."""
     every = config.integer("global_attn_every_n_layers", 3)
-    types = config.items("layer_types")
+    types = config.items("layer_types", None)
     if types is None:
         return [layer % every == 0 for layer in range(n_layers)]
     if len(types) != n_layers or any(kind not in (FULL, SLIDING) for kind in types):

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from twinvec.types import Array
 
-__all__ = ["Graph", "GraphBuilder", "set_place"]
+__all__ = ["Graph", "GraphBuilder", "set_location"]
 
 OPSET = 20  # the first with Gelu
 MICROSOFT = "com.microsoft"
@@ -33,10 +33,10 @@ class Graph:
     def write(self, folder: Path) -> Path:
         """Write ``graph.onnx`` with its weights beside it, and give its path."""
         offset = 0
-        places = {}
+        locations = {}
         with (folder / WEIGHTS_FILE).open("wb") as handle:
             for name, array in self.weights.items():
-                places[name] = offset, array.nbytes
+                locations[name] = offset, array.nbytes
                 handle.write(np.ascontiguousarray(array).data)
                 offset += array.nbytes
                 padding = -offset % 64  # runtimes map the file and want aligned tensors
@@ -45,8 +45,8 @@ class Graph:
         proto = onnx.ModelProto()
         proto.CopyFrom(self.proto)
         for tensor in proto.graph.initializer:
-            if tensor.name in places:
-                set_place(tensor, WEIGHTS_FILE, *places[tensor.name])
+            if tensor.name in locations:
+                set_location(tensor, WEIGHTS_FILE, *locations[tensor.name])
         path = folder / "graph.onnx"
         path.write_bytes(proto.SerializeToString())
         return path
@@ -144,7 +144,7 @@ def _needed_nodes(nodes: list[onnx.NodeProto], outputs: set[str]) -> tuple[list[
     return kept[::-1], needed
 
 
-def set_place(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
+def set_location(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
     """Say where on the disk the bytes of a weight lie."""
     del tensor.external_data[:]
     for key, value in (("location", file), ("offset", offset), ("length", length)):

@@ -29,7 +29,7 @@ from twinvec.model.folder import (
 )
 from twinvec.model.hub import find_model
 
-__all__ = ["Inspection", "inspect_model"]
+__all__ = ["inspect_model"]
 
 Tensors = dict[str, dict[str, Any]]  # the header of a safetensors file: dtype and shape by name
 STORED = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8"}
@@ -154,7 +154,7 @@ def _table(folder: ModelFolder, tensors: Tensors) -> Core:
     shapes = {name: tensor["shape"] for name, tensor in tensors.items()}
     rows, width = next((shapes[name] for name in TABLE_NAMES if len(shapes.get(name, ())) == 2), (None, None))
     source = folder.backbone / "tokenizer.json"
-    truncation = JsonObject(read_json(source), source).inner("truncation")
+    truncation = JsonObject(read_json(source), source).inner("truncation", {})
     name = "static" if rows is None else f"static ({rows:,} token vectors)"
     return Core(name, True, 0, width, truncation.integer("max_length", None))
 
@@ -240,7 +240,7 @@ def _warnings(folder: ModelFolder, files: list[Path]) -> list[str]:
     if not files:
         found.append("There are no weights in this folder.")
     dense = [module.folder for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
-    if any(file.suffix == ".bin" for file in [*files, *(file for place in dense for file in weight_files(place))]):
+    if any(file.suffix == ".bin" for file in [*files, *(file for inner in dense for file in weight_files(inner))]):
         found.append("The weights are a pickle, which can run code; they load only with trust_pickle=True.")
     if not (folder.backbone / "tokenizer.json").is_file() and not (folder.backbone / "vocab.txt").is_file():
         found.append("There is no tokenizer.json.")

@@ -12,10 +12,7 @@ from twinvec.engine.graph import GraphBuilder
 from twinvec.engine.linear import FloatLinear, Linear, Stream, add_norm, add_product, query_key_value
 from twinvec.types import Array, Ids, Vectors
 
-__all__ = [
-    "LayerBuilder",
-    "attend_by_one",
-]
+__all__ = ["LayerBuilder"]
 
 
 def attend_by_one(linear: FloatLinear, own: str, states: str, *, block: int, bias: str) -> str:

@@ -6,10 +6,7 @@ import re
 
 from twinvec.engine.config import Backbone
 
-__all__ = [
-    "canonical_name",
-    "expected_shapes",
-]
+__all__ = ["canonical_name", "expected_shapes"]
 
 Rules = tuple[tuple[str, str], ...]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from twinvec.engine.graph import GraphBuilder
 from twinvec.engine.weights import ReadWeights, Weights, check_array
-from twinvec.errors import ModelFolderError, UnknownNameError, WeightsError
+from twinvec.errors import ModelFolderError, WeightsError, check_name
 from twinvec.model.folder import Dense, LayerNorm, Module, Normalize, Pooling
 from twinvec.types import Vectors
 
@@ -68,8 +68,8 @@ def _max(graph: GraphBuilder, states: str) -> str:
 
 def _highest(graph: GraphBuilder, order: str) -> str:
     """1 at the token that comes first or highest in ``order``, 0 elsewhere; both ``(batch, tokens)``."""
-    place = graph.add("Add", graph.add("ArgMax", order, axis=1, keepdims=1), graph.constant(1, np.int64))
-    return graph.add("Cast", graph.add("Equal", graph.add("Cast", place, to=1), _positions(graph)), to=1)
+    index = graph.add("Add", graph.add("ArgMax", order, axis=1, keepdims=1), graph.constant(1, np.int64))
+    return graph.add("Cast", graph.add("Equal", graph.add("Cast", index, to=1), _positions(graph)), to=1)
 
 
 def _is_first(graph: GraphBuilder) -> str:
@@ -117,8 +117,7 @@ def _(module: Pooling, graph: GraphBuilder, values: str, read: ReadWeights, name
 
 @add_module.register
 def _(module: Dense, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
-    if module.activation not in ACTIVATIONS:
-        raise UnknownNameError(f"activation in {module.folder}:", module.activation, ACTIVATIONS)
+    check_name(f"activation in {module.folder}:", module.activation, ACTIVATIONS)
     weight, bias = dense_weights(module, read)
     product = graph.add("MatMul", values, graph.weight(f"{name}.matrix", weight.T))
     if bias is not None:
@@ -141,8 +140,8 @@ def _(module: Normalize, graph: GraphBuilder, values: str, read: ReadWeights, na
 
 def add_readout(graph: GraphBuilder, states: str, modules: tuple[Module, ...], read: ReadWeights) -> str:
     """Add all modules in turn; the last one's result is the vector, ``(batch, readout width)``."""
-    for place, module in enumerate(modules):  # by its place: two may lie in folders of one name
-        states = add_module(module, graph, states, read, f"readout.{place}")
+    for index, module in enumerate(modules):  # by its index: two may lie in folders of one name
+        states = add_module(module, graph, states, read, f"readout.{index}")
     return states
 
 

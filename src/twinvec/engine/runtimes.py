@@ -16,22 +16,17 @@ import onnx
 import onnxruntime
 
 from twinvec.choices import Device, Precision
-from twinvec.engine.graph import Graph, set_place
+from twinvec.engine.graph import Graph, set_location
 from twinvec.engine.linear import FloatLinear
 from twinvec.engine.model import MakeLinear, Model, Shown, build_heads
-from twinvec.engine.weights import MappedFile, check_unchanged, mapped_files, place_on_disk, read_weights
+from twinvec.engine.weights import MappedFile, check_unchanged, disk_location, mapped_files, read_weights
 from twinvec.errors import DeviceError
 from twinvec.extras import require
 from twinvec.model.folder import WK, ModelFolder
 from twinvec.types import Runtime, TokenBatch, Vectors
 from twinvec.wk import sentence_vectors
 
-__all__ = [
-    "OnnxRuntime",
-    "OpenvinoRuntime",
-    "WKRuntime",
-    "open_session",
-]
+__all__ = ["OnnxRuntime", "OpenvinoRuntime", "WKRuntime", "open_session"]
 
 LARGE_BYTES = 1 << 20
 
@@ -103,7 +98,7 @@ def _session(graph: Graph, provider: str, threads: int, *, large: int | None) ->
 
 
 def _give_weights(graph: Graph, options: Any, large: int | None) -> onnx.ModelProto:  # noqa: ANN401
-    """Name weights of ``large`` bytes that lie on the disk as needed by their place, so that only what is used is read.
+    """Name weights of ``large`` bytes on the disk by their location, so that only what is used is read.
 
     That spares a copy of the embedding table, half of a small model. The others are handed over in memory.
     """
@@ -115,12 +110,12 @@ def _give_weights(graph: Graph, options: Any, large: int | None) -> onnx.ModelPr
         if tensor.name not in graph.weights:
             continue
         array = graph.weights[tensor.name]
-        place = place_on_disk(array) if large is not None and array.nbytes >= large else None
-        if place is None:
+        location = disk_location(array) if large is not None and array.nbytes >= large else None
+        if location is None:
             kept[tensor.name] = onnxruntime.OrtValue.ortvalue_from_numpy(array)
             continue
-        set_place(tensor, place.file.name, place.offset, array.nbytes)
-        folders.add(place.file.parent)
+        set_location(tensor, location.file.name, location.offset, array.nbytes)
+        folders.add(location.file.parent)
     for folder in folders:  # one, as all weights of a backbone lie in one folder
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     options.add_external_initializers(list(kept), list(kept.values()))

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer as FastTokenizer
 
 from twinvec.choices import StoredPrecision
 from twinvec.engine.weights import Weights, check_array, check_unchanged, mapped_files, pack_int8, read_weights
-from twinvec.errors import InputError, UnknownNameError, WeightsError
+from twinvec.errors import InputError, WeightsError, check_name
 from twinvec.files import saved_folder
 from twinvec.model.folder import ModelFolder, Module, Normalize, StaticEmbedding
 from twinvec.model.save import copy_card, write_modules
@@ -22,15 +22,7 @@ from twinvec.ownership import MODEL
 from twinvec.types import Array, Ids, TokenBatch, Vectors
 from twinvec.vectors import unit_rows
 
-__all__ = [
-    "TABLE_NAMES",
-    "TableRuntime",
-    "fill_static",
-    "mean_rows",
-    "read_table",
-    "save_static",
-    "write_static",
-]
+__all__ = ["TABLE_NAMES", "TableRuntime", "fill_static", "mean_rows", "read_table", "save_static", "write_static"]
 
 TABLE, MODEL2VEC_TABLE = TABLE_NAMES = "embedding.weight", "embeddings"
 
@@ -102,9 +94,9 @@ def _sums(table: Vectors, ids: NDArray[np.int32], starts: Ids, counts: Ids) -> V
     sums = np.zeros((len(counts), table.shape[1]), dtype=np.float32)
     rows = np.empty_like(sums)
     n_going_on = len(counts) - np.searchsorted(counts[::-1], np.arange(counts[0]), side="right")
-    for place, n in enumerate(n_going_on.tolist()):
+    for offset, n in enumerate(n_going_on.tolist()):
         # "clip" writes straight into rows; no id is beyond the table, which was checked when it was opened
-        table.take(ids[starts[:n] + place], axis=0, out=rows[:n], mode="clip")
+        table.take(ids[starts[:n] + offset], axis=0, out=rows[:n], mode="clip")
         sums[:n] += rows[:n]
     return sums
 
@@ -168,21 +160,20 @@ def write_static(
     As float32 it also loads in sentence-transformers; as int8 it takes a quarter of the room, for Twinvec only. The
     folder must not exist yet. No text is too long for the model: a limit in the tokenizer's file is left out.
     """
-    with saved_folder(folder, MODEL) as place:
-        fill_static(place, tokenizer_file, table, normalize=normalize, precision=precision)
+    with saved_folder(folder, MODEL) as path:
+        fill_static(path, tokenizer_file, table, normalize=normalize, precision=precision)
 
 
 def fill_static(
-    place: Path,
+    path: Path,
     tokenizer_file: Path,
     table: Vectors,
     *,
     normalize: bool = True,
     precision: StoredPrecision = "float32",
 ) -> None:
-    """Write a static model into ``place``, an empty folder that exists."""
-    if precision not in get_args(StoredPrecision):
-        raise UnknownNameError("precision", precision, get_args(StoredPrecision))
+    """Write a static model into ``path``, an empty folder that exists."""
+    check_name("precision", precision, get_args(StoredPrecision))
     fast = FastTokenizer.from_file(str(tokenizer_file))
     fast.no_truncation()
     fast.no_padding()
@@ -192,22 +183,22 @@ def fill_static(
     if not np.isfinite(table).all():
         raise InputError("The table holds NaN or infinite values.")
     modules: tuple[Module, ...] = (StaticEmbedding(), Normalize()) if normalize else (StaticEmbedding(),)
-    fast.save(str(place / "tokenizer.json"))
-    _write_table(place, table, precision)
-    write_modules(ModelFolder(place, place, {}, modules), place)
+    fast.save(str(path / "tokenizer.json"))
+    _write_table(path, table, precision)
+    write_modules(ModelFolder(path, path, {}, modules), path)
 
 
 def save_static(folder: ModelFolder, table: Vectors, target: Path) -> None:
-    """Write a static model that was read from ``folder`` anew at ``target``, in float32."""
-    with saved_folder(target, MODEL) as place:
-        shutil.copyfile(folder.backbone / "tokenizer.json", place / "tokenizer.json")
-        _write_table(place, table, "float32")
-        write_modules(folder, place)
-        copy_card(folder, place)
+    """Write a static model that was read from ``folder`` again at ``target``, in float32."""
+    with saved_folder(target, MODEL) as path:
+        shutil.copyfile(folder.backbone / "tokenizer.json", path / "tokenizer.json")
+        _write_table(path, table, "float32")
+        write_modules(folder, path)
+        copy_card(folder, path)
         folder.check_unchanged()  # what was copied must be what was loaded
 
 
-def _write_table(place: Path, table: Vectors, precision: StoredPrecision) -> None:
+def _write_table(path: Path, table: Vectors, precision: StoredPrecision) -> None:
     tensors: dict[str, Array] = {WEIGHT_NAME: np.ascontiguousarray(table, dtype=np.float32)}
     stored = pack_int8(tensors) if precision == "int8" else tensors
-    save_file(stored, place / "model.safetensors", metadata={"format": "pt"})
+    save_file(stored, path / "model.safetensors", metadata={"format": "pt"})

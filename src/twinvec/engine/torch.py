@@ -23,12 +23,7 @@ from twinvec.json_checks import JsonObject
 from twinvec.model.folder import ModelFolder, Pooling, refuse_own_code
 from twinvec.types import TokenBatch, Vectors
 
-__all__ = [
-    "TorchRuntime",
-    "load_backbone",
-    "longest_input",
-    "quiet",
-]
+__all__ = ["TorchRuntime", "load_backbone", "longest_input", "quiet"]
 
 # As the architectures call them: (most, keys). Beyond, building the modules alone would take all memory.
 SIZES = (

@@ -17,10 +17,10 @@ from safetensors import SafetensorError, safe_open
 
 from twinvec.engine.config import Backbone
 from twinvec.engine.names import canonical_name, expected_shapes
-from twinvec.errors import WeightsError
+from twinvec.errors import WeightsError, shown
 from twinvec.extras import require
 from twinvec.files import read_json
-from twinvec.json_checks import is_plain, shown
+from twinvec.json_checks import is_plain
 from twinvec.types import Array, Vectors
 
 __all__ = [
@@ -31,12 +31,11 @@ __all__ = [
     "backbone_weights",
     "check_array",
     "check_unchanged",
+    "disk_location",
     "forget_pages",
     "is_packed",
-    "mapped_file",
     "mapped_files",
     "pack_int8",
-    "place_on_disk",
     "read_weights",
     "unpack_int8",
     "weight_files",
@@ -190,15 +189,15 @@ def is_packed(folder: Path) -> bool:
 
 
 def _sharded(folder: Path, index: Path) -> list[Path]:
-    places = read_json(index).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
+    weight_map = read_json(index).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
         raise WeightsError(f"{index} has no usable weight_map.", hint="Fetch the model again.")
-    for name in places.values():
+    for name in weight_map.values():
         if not is_plain(name) or len(name.encode()) > LONGEST_NAME:
             raise WeightsError(f"{index} names the file {shown(name)}, which no file can be called.")
         if Path(name).name != name:
             raise WeightsError(f"{index} names the file {name!r}, which lies outside the folder.")
-    return [folder / name for name in sorted(set(places.values()))]
+    return [folder / name for name in sorted(set(weight_map.values()))]
 
 
 def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
@@ -247,20 +246,20 @@ def _view(data: Array, tensor: dict[str, Any]) -> Array:
     return array
 
 
-class Place(NamedTuple):
+class DiskLocation(NamedTuple):
     """Where on the disk the bytes of an array lie."""
 
     file: Path
     offset: int
 
 
-def place_on_disk(array: Array) -> Place | None:
-    """The place of an array that is a view into a mapped file; None for all others."""
+def disk_location(array: Array) -> DiskLocation | None:
+    """The location of an array that is a view into a mapped file; None for all others."""
     file = mapped_file(array)
     if file is None or not array.flags.c_contiguous:
         return None
     start, root = (each.__array_interface__["data"][0] for each in (array, np.frombuffer(file, dtype=np.uint8)))
-    return Place(file.path, start - root)
+    return DiskLocation(file.path, start - root)
 
 
 def forget_pages(arrays: Iterable[Array]) -> None:

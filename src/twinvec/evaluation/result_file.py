@@ -7,7 +7,7 @@ import json
 import math
 import platform
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +21,7 @@ from twinvec.errors import InputError
 from twinvec.evaluation.resampling import interval
 from twinvec.evaluation.statistics import STATISTICS, Outcome, value_of
 from twinvec.files import new_file
-from twinvec.json_checks import Fields, parse_json
+from twinvec.json_checks import JsonObject, parse_json
 from twinvec.types import Array
 
 __all__ = [
@@ -198,47 +198,43 @@ def read_evaluation(file: Path) -> Evaluation:
             f"{file} is not an evaluation of this version: its format is {found!r:.60}, not {FORMAT!r}.",
             hint="Evaluate again with: twinvec evaluate --json FILE.",
         )
-    fields = Fields(content, str(file))
+    fields = JsonObject(content, file, InputError, hint=again)
     return Evaluation(
-        system=fields.get("system", "a text"),
-        identity=fields.get("identity", "a text"),
-        date=fields.get("date", "a text"),
-        results=tuple(_result(each) for each in fields.parts("results")),
-        settings=fields.get("settings", "an object"),
-        versions=fields.get("versions", "an object"),
+        system=fields.text("system"),
+        identity=fields.text("identity"),
+        date=fields.text("date"),
+        results=tuple(_result(each) for each in fields.objects("results")),
+        settings=fields.inner("settings").content,
+        versions=fields.inner("versions").content,
     )
 
 
-def _result(fields: Fields) -> Result:
-    items = fields.part("items")
-    predicted = _unpacked(items.part("predicted"))
-    gold, groups = (
-        None if items.get(name, "an object or null") is None else _unpacked(items.part(name))
-        for name in ("gold", "groups")
-    )
+def _result(fields: JsonObject) -> Result:
+    items = fields.inner("items")
+    predicted = _unpacked(items.inner("predicted"))
+    gold, groups = (None if items.value(name) is None else _unpacked(items.inner(name)) for name in ("gold", "groups"))
     try:
         outcome = Outcome(
-            task=fields.get("task", "a text"),
-            protocol=fields.get("protocol", "a text"),
-            statistic=_one_of(STATISTICS, fields, "statistic"),
+            task=fields.text("task"),
+            protocol=fields.text("protocol"),
+            statistic=fields.word("statistic", choices=STATISTICS),
             predicted=predicted,
             gold=gold,
             groups=groups,
-            group_names=tuple(fields.each("group_names", "a text")),
-            aggregation=_one_of(AGGREGATIONS, fields, "aggregation"),
+            group_names=tuple(fields.texts("group_names")),
+            aggregation=fields.word("aggregation", choices=AGGREGATIONS),
         )
         value = _value(fields, outcome)
     except InputError as error:
-        prefix = "" if error.problem.startswith(fields.source) else f"{fields.source}: "
+        prefix = "" if error.problem.startswith(str(fields.source)) else f"{fields.source}: "
         raise InputError(f"{prefix}{error.problem}", hint=error.hint) from error
-    low, high = (fields.get(name, "a number or null") for name in ("low", "high"))
-    subsets = tuple(_subset(each) for each in fields.parts("subsets"))
-    return Result(outcome, value, low, high, subsets, fields.get("problem", "a text"))
+    low, high = (_number(fields, name) for name in ("low", "high"))
+    subsets = tuple(_subset(each) for each in fields.objects("subsets"))
+    return Result(outcome, value, low, high, subsets, fields.text("problem"))
 
 
-def _value(fields: Fields, outcome: Outcome) -> float | None:
-    value: float | None = fields.get("value", "a number or null")
-    n = fields.get("n", "a whole number")
+def _value(fields: JsonObject, outcome: Outcome) -> float | None:
+    value, n = _number(fields, "value"), _count(fields)
     if n != len(outcome):
         raise InputError(f"{outcome.task}: n is {n}, but there are {len(outcome)} items.")
     if value is not None and not math.isclose(value_of(outcome), value, abs_tol=TOLERANCE):
@@ -246,20 +242,16 @@ def _value(fields: Fields, outcome: Outcome) -> float | None:
     return value
 
 
-def _subset(fields: Fields) -> Subset:
-    return Subset(
-        name=fields.get("name", "a text"),
-        n=fields.get("n", "a whole number"),
-        value=fields.get("value", "a number or null"),
-        problem=fields.get("problem", "a text"),
-    )
+def _subset(fields: JsonObject) -> Subset:
+    return Subset(fields.text("name"), _count(fields), _number(fields, "value"), fields.text("problem"))
 
 
-def _one_of(known: Iterable[str], fields: Fields, name: str) -> Any:  # noqa: ANN401 - one of the known
-    value = fields.get(name, "a text")
-    if value not in known:
-        raise InputError(f"{fields.source}: {name!r} is {value!r:.60}, not one of {', '.join(known)}.")
-    return value
+def _number(fields: JsonObject, name: str) -> float | None:
+    return None if fields.value(name) is None else fields.number(name)
+
+
+def _count(fields: JsonObject) -> int:
+    return int(fields.integer("n", least=0, most=MAX_ITEMS))
 
 
 def _packed(values: Array) -> dict[str, Any]:
@@ -283,13 +275,11 @@ def _holds(name: str, number: int) -> bool:
     return limits.min <= number <= limits.max
 
 
-def _unpacked(fields: Fields) -> Array:
-    dtype, n = _one_of(DTYPES, fields, "dtype"), fields.get("n", "a whole number")
-    if not 0 <= n <= MAX_ITEMS:
-        raise InputError(f"{fields.source}: 'n' is {n}, not a number of items.")
+def _unpacked(fields: JsonObject) -> Array:
+    dtype, n = fields.word("dtype", choices=DTYPES), _count(fields)
     size = n * np.dtype(dtype).itemsize
     try:
-        packed = base64.b64decode(fields.get("data", "a text"), validate=True)
+        packed = base64.b64decode(fields.text("data"), validate=True)
         raw = zlib.decompressobj().decompress(packed, size + 1)  # no more than that, whatever the file would become
     except (ValueError, zlib.error) as error:
         raise InputError(f"{fields.source}: the data are damaged: {error}.") from error

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from twinvec.choices import POOLINGS, READOUTS
-from twinvec.errors import InputError, ModelFolderError, UnknownNameError
+from twinvec.errors import InputError, ModelFolderError, UnknownNameError, check_name, shown
 from twinvec.files import read_any_json, read_json
-from twinvec.json_checks import JsonObject, shown
+from twinvec.json_checks import JsonObject
 from twinvec.model.identity import FileStates
 from twinvec.vectors import SIMILARITIES
 from twinvec.wk import WKSettings
@@ -54,7 +54,7 @@ LENGTH_FILES = "sentence_bert_config.json", "sentence_*_config.json"
 MOST_MODULES = 64
 
 # How the newer releases of sentence-transformers say that they read the last layer's states of a text.
-USUAL_READING: dict[str, object] = {
+DEFAULT_TRANSFORMER: dict[str, object] = {
     "transformer_task": "feature-extraction",
     "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
     "module_output_name": "token_embeddings",
@@ -161,8 +161,8 @@ def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
             f"{folder.path} is a static model: its vectors are the mean of its tokens' vectors, and it has no layers.",
             hint="Leave the readout as it is, or use a model that has a Transformer.",
         )
-    if not isinstance(readout, WKSettings) and readout not in READOUTS:
-        raise UnknownNameError("readout", readout, READOUTS)
+    if not isinstance(readout, WKSettings):
+        check_name("readout", readout, READOUTS)
     include_prompt = folder.readout.include_prompt
     chosen: Module
     if isinstance(readout, str) and readout != "wk":
@@ -230,8 +230,7 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
     if default_prompt is not None and default_prompt not in prompts:
         raise ModelFolderError(f"{path}: the default prompt {default_prompt!r} is not among its prompts {prompts}.")
     similarity = settings.text("similarity_fn_name", None) or "cosine"
-    if similarity not in SIMILARITIES:
-        raise UnknownNameError("similarity in config_sentence_transformers.json", similarity, SIMILARITIES)
+    check_name("similarity in config_sentence_transformers.json", similarity, SIMILARITIES)
     return ModelFolder(
         path=path,
         backbone=backbone,
@@ -251,18 +250,18 @@ def _read(path: Path) -> JsonObject:
 
 
 def _prompts(settings: JsonObject) -> dict[str, str]:
-    given = settings.inner("prompts")
+    given = settings.inner("prompts", {})
     return {name: given.text(name, None) or "" for name in given.content}
 
 
 def _check_loading(limits: JsonObject) -> None:
     """Refuse settings that would make sentence-transformers load or read another backbone than the folder's own."""
-    for key, usual in USUAL_READING.items():
+    for key, default in DEFAULT_TRANSFORMER.items():
         value = limits.content.get(key)
-        if value and value != usual:
+        if value and value != default:
             raise ModelFolderError(f"{limits.source}: {key}={shown(value)} is not supported.")
     for key in LOADING_KEYS:
-        more = set(limits.inner(key).content) - HARMLESS_LOADING
+        more = set(limits.inner(key, {}).content) - HARMLESS_LOADING
         if more:
             raise ModelFolderError(
                 f"{limits.source}: {key} sets {', '.join(sorted(more))}, which is not supported.",
@@ -296,10 +295,9 @@ def _pooling(folder: Path) -> Pooling:
     if named is None:
         modes = [mode for key, mode in POOLING_KEYS.items() if config.flag(key, False)]
     else:
-        modes = [named] if isinstance(named, str) else config.items("pooling_mode") or []
+        modes = [named] if isinstance(named, str) else config.items("pooling_mode")
     for mode in modes:
-        if mode not in POOLINGS:
-            raise UnknownNameError(f"pooling mode in {folder / 'config.json'}:", mode, POOLINGS)
+        check_name(f"pooling mode in {folder / 'config.json'}:", mode, POOLINGS)
     if not modes or len(set(modes)) < len(modes):
         raise ModelFolderError(
             f"{folder / 'config.json'} must name each of its pooling modes once, and names {modes or 'none'}.",
@@ -325,9 +323,9 @@ def _wk(folder: Path) -> WK:
 def _dense(folder: Path) -> Dense:
     config = _read(folder / "config.json")
     n_in, n_out = config.integer("in_features"), config.integer("out_features")
-    for key, usual in (("use_residual", False), ("module_input_name", VECTOR), ("module_output_name", VECTOR)):
-        value = config.content.get(key, usual)
-        if value is not None and value != usual:
+    for key, default in (("use_residual", False), ("module_input_name", VECTOR), ("module_output_name", VECTOR)):
+        value = config.content.get(key, default)
+        if value is not None and value != default:
             raise ModelFolderError(f"{folder / 'config.json'}: {key}={value!r} is not supported.")
     package, _, activation = config.text("activation_function", "torch.nn.modules.activation.Tanh").rpartition(".")
     if package and not package.startswith("torch."):

@@ -10,10 +10,7 @@ from twinvec.choices import SHIPPED
 from twinvec.errors import ModelNotFoundError
 from twinvec.files import read_any_json
 
-__all__ = [
-    "find_model",
-    "shipped_folder",
-]
+__all__ = ["find_model", "shipped_folder"]
 
 FOLDER = Path(__file__).parents[1] / "models"
 

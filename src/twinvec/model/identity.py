@@ -182,8 +182,8 @@ def _module_folders(folder: Path) -> frozenset[str]:
 
 def _shards(index: Path) -> set[str]:
     content = _content(index)
-    places = content.get("weight_map") if isinstance(content, dict) else None
-    return {name for name in places.values() if isinstance(name, str)} if isinstance(places, dict) else set()
+    weight_map = content.get("weight_map") if isinstance(content, dict) else None
+    return {name for name in weight_map.values() if isinstance(name, str)} if isinstance(weight_map, dict) else set()
 
 
 def _content(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds

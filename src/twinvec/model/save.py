@@ -40,34 +40,34 @@ PREFIX = "sentence_transformers.models."
 
 
 def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array] | None = None) -> None:
-    """Write ``folder`` anew at ``target``, whole or not at all. What is no sentence model stays none.
+    """Write ``folder`` again at ``target``, whole or not at all. What is no sentence model stays none.
 
     ``weights`` take the place of the folder's own files of weights.
     """
-    with saved_folder(target, MODEL) as place:
-        write_model(folder, place, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
+    with saved_folder(target, MODEL) as path:
+        write_model(folder, path, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:
-            save_file(dict(weights), place / "model.safetensors", metadata={"format": "pt"})
-        copy_card(folder, place)
+            save_file(dict(weights), path / "model.safetensors", metadata={"format": "pt"})
+        copy_card(folder, path)
 
 
-def write_model(folder: ModelFolder, place: Path, *, files: tuple[str, ...] = BACKBONE_FILES) -> None:
-    """Write a model's configs into ``place``, with those files of its backbone that match ``files``."""
+def write_model(folder: ModelFolder, path: Path, *, files: tuple[str, ...] = BACKBONE_FILES) -> None:
+    """Write a model's configs into ``path``, with those files of its backbone that match ``files``."""
     for pattern in files:
         for file in folder.backbone.glob(pattern):
-            shutil.copyfile(file, place / file.name)
+            shutil.copyfile(file, path / file.name)
     if folder.is_sentence_model:
         width = next((int(folder.config[key]) for key in WIDTH_KEYS if key in folder.config), 0)
-        write_modules(folder, place, width=width)
+        write_modules(folder, path, width=width)
         limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
-        write_json(place / "sentence_bert_config.json", limits)
+        write_json(path / "sentence_bert_config.json", limits)
     folder.check_unchanged()  # what was copied must be what was loaded
 
 
-def copy_card(folder: ModelFolder, place: Path) -> None:
+def copy_card(folder: ModelFolder, path: Path) -> None:
     """Take the model's README along, if it has one."""
     if (folder.path / "README.md").is_file():
-        shutil.copyfile(folder.path / "README.md", place / "README.md")
+        shutil.copyfile(folder.path / "README.md", path / "README.md")
 
 
 def module_path(index: int, module: Module) -> str:
@@ -75,17 +75,17 @@ def module_path(index: int, module: Module) -> str:
     return f"{index}_{type(module).__name__}"
 
 
-def write_modules(folder: ModelFolder, place: Path, *, width: int = 0) -> None:
+def write_modules(folder: ModelFolder, path: Path, *, width: int = 0) -> None:
     """Write which modules a model has, and how texts are prepared for it; ``width`` is that of its states."""
     first, others = ("StaticEmbedding", folder.modules[1:]) if folder.is_static else ("Transformer", folder.modules)
     rows = [_row(0, PREFIX + first, "")]
     for index, module in enumerate(others, start=1):
-        path = module_path(index, module)
+        inner = module_path(index, module)
         kind = WK_TYPE if isinstance(module, WK) else PREFIX + type(module).__name__
-        rows.append(_row(index, kind, path))
-        _write_module(module, place / path, width)
-    write_json(place / "modules.json", rows)
-    write_json(place / "config_sentence_transformers.json", _settings(folder))
+        rows.append(_row(index, kind, inner))
+        _write_module(module, path / inner, width)
+    write_json(path / "modules.json", rows)
+    write_json(path / "config_sentence_transformers.json", _settings(folder))
 
 
 def _row(index: int, kind: str, path: str) -> dict[str, Any]:
@@ -102,16 +102,16 @@ def _settings(folder: ModelFolder) -> dict[str, Any]:
     }
 
 
-def _write_module(module: Module, place: Path, width: int) -> None:
-    place.mkdir()
+def _write_module(module: Module, path: Path, width: int) -> None:
+    path.mkdir()
     if isinstance(module, Pooling):
-        write_json(place / "config.json", _pooling_config(module, width))
+        write_json(path / "config.json", _pooling_config(module, width))
     elif isinstance(module, WK):
-        write_json(place / "config.json", {**asdict(module.settings), "include_prompt": module.include_prompt})
+        write_json(path / "config.json", {**asdict(module.settings), "include_prompt": module.include_prompt})
     elif isinstance(module, (Dense, LayerNorm)):
         for file in module.folder.iterdir():
             if file.name in ("config.json", "model.safetensors", "pytorch_model.bin"):
-                shutil.copyfile(file, place / file.name)
+                shutil.copyfile(file, path / file.name)
 
 
 def _pooling_config(module: Pooling, width: int) -> dict[str, Any]:

@@ -23,16 +23,7 @@ from twinvec.json_checks import JsonObject
 from twinvec.model.folder import refuse_own_code
 from twinvec.types import Ids
 
-__all__ = [
-    "FlatIds",
-    "Tokenizer",
-    "WordReader",
-    "check_text",
-    "check_texts",
-    "load_tokenizer",
-    "splits_at_spaces",
-    "windows",
-]
+__all__ = ["Tokenizer", "WordReader", "check_text", "check_texts", "load_tokenizer", "splits_at_spaces", "windows"]
 
 
 def check_text(text: object, where: str) -> str:
@@ -153,11 +144,11 @@ def _encoded(encode: Callable[..., list[Any]], texts: Sequence[str], *, special:
 
 
 def _whole_words(text: str, encoding: Any) -> list[str]:  # noqa: ANN401 - a compiled type without stubs
-    places = encoding.word_ids
-    pieces = Counter(places)
+    word_ids = encoding.word_ids
+    pieces = Counter(word_ids)
     return [
-        text[start:end].strip() if place is not None and pieces[place] == 1 else ""
-        for place, (start, end) in zip(places, encoding.offsets, strict=True)
+        text[start:end].strip() if word_id is not None and pieces[word_id] == 1 else ""
+        for word_id, (start, end) in zip(word_ids, encoding.offsets, strict=True)
     ]
 
 
@@ -222,12 +213,12 @@ def _read_fast(folder: Path, config: JsonObject) -> Any:  # noqa: ANN401 - a com
 def _with_case(fast: Any, config: JsonObject) -> Any:  # noqa: ANN401
     """BERT's own tokenizer classes follow the case of their config, should ``tokenizer.json`` say otherwise."""
     follows = (config.text("tokenizer_class", None) or "").startswith(CASE_CLASSES)
-    usual = fast.normalizer
-    if follows and config.content.get("do_lower_case") is not None and isinstance(usual, BertNormalizer):
+    own = fast.normalizer
+    if follows and config.content.get("do_lower_case") is not None and isinstance(own, BertNormalizer):
         fast.normalizer = BertNormalizer(
-            clean_text=usual.clean_text,
-            handle_chinese_chars=config.flag("tokenize_chinese_chars", usual.handle_chinese_chars),
-            strip_accents=_accents(config, usual.strip_accents),
+            clean_text=own.clean_text,
+            handle_chinese_chars=config.flag("tokenize_chinese_chars", own.handle_chinese_chars),
+            strip_accents=_accents(config, own.strip_accents),
             lowercase=config.flag("do_lower_case"),
         )
     return fast
@@ -311,12 +302,12 @@ class WordReader:
             return list(self._tokenized(words))
         found = list(map(self._known.get, words))
         if None in found:
-            places = [place for place, ids in enumerate(found) if ids is None]
-            missing = list(dict.fromkeys(words[place] for place in places))
+            unknown = [index for index, ids in enumerate(found) if ids is None]
+            missing = list(dict.fromkeys(words[index] for index in unknown))
             new = dict(zip(missing, self._tokenized(missing), strict=True))
             self._remember(new)
-            for place in places:
-                found[place] = new[words[place]]
+            for index in unknown:
+                found[index] = new[words[index]]
         return cast(list[bytes], found)
 
     def _tokenized(self, words: list[str]) -> Iterable[bytes]:
@@ -324,10 +315,10 @@ class WordReader:
 
     def _remember(self, new: dict[str, bytes]) -> None:
         room = N_REMEMBERED - len(self._known)
-        if room <= 0:  # other texts have other words: begin anew
+        if room <= 0:  # other texts have other words: start over
             self._known, room = {}, N_REMEMBERED
-        usual = ((word, ids) for word, ids in new.items() if len(word) <= LONGEST_REMEMBERED)
-        self._known.update(islice(usual, room))
+        short = ((word, ids) for word, ids in new.items() if len(word) <= LONGEST_REMEMBERED)
+        self._known.update(islice(short, room))
 
 
 def splits_at_spaces(fast: Any) -> bool:  # noqa: ANN401 - a compiled type without stubs

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.cluster.describe import Cluster, Clustering
-from twinvec.report.html import document, element, figure, text, write_folder
+from twinvec.report.html import document, drawing_file, element, figure, text, write_folder
 from twinvec.report.markdown import cell, table
-from twinvec.report.plots import INK, SOFT, new_figure, png_of
 from twinvec.types import Ids
 
 __all__ = [
@@ -22,8 +21,6 @@ __all__ = [
     "Frame",
     "clusters_html",
     "clusters_markdown",
-    "color_of",
-    "map_png",
     "map_svg",
     "spread_names",
     "summary",
@@ -93,11 +90,11 @@ PROJECTIONS = {"pca": "the first two principal components", "umap": "UMAP"}
 
 @dataclass(frozen=True, slots=True)
 class ClusterMap:
-    """Texts with their labels ``(n,)``, -1 for none, and their places ``(n, 2)``, and what projection gave these."""
+    """Texts with their labels ``(n,)``, -1 for none, and their points ``(n, 2)``, and what projection gave these."""
 
     texts: Sequence[str]
     labels: Ids
-    places: NDArray[np.float32]
+    points: NDArray[np.float32]
     projection: str
 
     def shown(self) -> Ids:
@@ -111,7 +108,7 @@ class ClusterMap:
         """How the map was made, and how much of it is drawn."""
         drawn = min(len(self.labels), MOST_POINTS)
         part = f"; {drawn:,} of {len(self.labels):,} texts are drawn" if drawn < len(self.labels) else ""
-        return f"places by {PROJECTIONS[self.projection]}{part}"
+        return f"points by {PROJECTIONS[self.projection]}{part}"
 
 
 def color_of(label: int) -> str:
@@ -125,13 +122,13 @@ def color_of(label: int) -> str:
 
 def map_svg(found: Clustering, drawn: ClusterMap) -> str:
     """The map as a drawing, with the text of every point as its tip, and names for the largest clusters."""
-    places = _scaled(drawn.places)
-    points = [
+    points = _scaled(drawn.points)
+    dots = [
         element(
             "circle",
             element("title", escape(f"{drawn.texts[row][:TIP_LENGTH]} ({_name(int(drawn.labels[row]))})")),
-            cx=float(places[row, 0]),
-            cy=float(places[row, 1]),
+            cx=float(points[row, 0]),
+            cy=float(points[row, 1]),
             r=3.2,
             fill=color_of(int(drawn.labels[row])),
             fill_opacity=0.65,
@@ -140,47 +137,29 @@ def map_svg(found: Clustering, drawn: ClusterMap) -> str:
     ]
     names = [
         text(name, x, y + 5, class_="mapname", anchor="middle")  # y is the foot of the letters
-        for name, (x, y), _ in _names(found, drawn, places)
+        for name, (x, y) in _names(found, drawn, points)
     ]
     label = f"A map of {found.n_texts:,} texts in {len(found.clusters):,} clusters"
-    return figure("".join(points + names), width=WIDTH, height=HEIGHT, label=label)
+    return figure("".join(dots + names), width=WIDTH, height=HEIGHT, label=label)
 
 
-def map_png(found: Clustering, drawn: ClusterMap) -> bytes:
-    """The map as a picture. Needs matplotlib."""
-    picture = new_figure(11, 7.6)
-    axes = picture.subplots()
-    places, rows = _scaled(drawn.places), drawn.shown()
-    colors = [color_of(label) for label in drawn.labels[rows].tolist()]
-    axes.scatter(*places[rows].T, s=12, c=colors, alpha=0.65, linewidths=0)
-    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0), xticks=[], yticks=[])
-    for name, place, color in _names(found, drawn, places):
-        box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": color, "alpha": 0.85}
-        shown = name.replace("$", r"\$")  # which would begin a formula
-        axes.annotate(shown, place, ha="center", va="center", fontsize=8, color=INK, bbox=box)
-    axes.set_title(f"{found.n_texts:,} texts, {len(found.clusters):,} clusters", fontsize=11, loc="left", color=INK)
-    axes.set_xlabel(f"{found.method}; {drawn.describe()}", fontsize=8, color=SOFT)
-    axes.spines[:].set_color("#e4e6e8")
-    return png_of(picture)
-
-
-def _scaled(places: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Places ``(n, 2)`` within the drawing; y goes down."""
-    low, high = places.min(axis=0).astype(np.float64), places.max(axis=0).astype(np.float64)
-    share = (places - low) / np.where(high > low, high - low, 1)
+def _scaled(points: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Points ``(n, 2)`` within the drawing; y goes down."""
+    low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+    share = (points - low) / np.where(high > low, high - low, 1)
     share[:, 1] = 1 - share[:, 1]
     return np.asarray(EDGE + share * (np.array([WIDTH, HEIGHT]) - 2 * EDGE))
 
 
 def _names(
-    found: Clustering, drawn: ClusterMap, places: NDArray[np.float64]
-) -> Iterator[tuple[str, tuple[float, float], str]]:
-    """The names of the largest clusters, where they stand, and their colors."""
+    found: Clustering, drawn: ClusterMap, points: NDArray[np.float64]
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The names of the largest clusters, and where they stand."""
     named = found.clusters[: len(COLORS)]
     titles = [_title(cluster) for cluster in named]
-    middles = [np.median(places[drawn.labels == cluster.label], axis=0) for cluster in named]
+    middles = [np.median(points[drawn.labels == cluster.label], axis=0) for cluster in named]
     spread = spread_names(titles, [(float(x), float(y)) for x, y in middles], Frame(WIDTH, HEIGHT))
-    yield from zip(titles, spread, (color_of(cluster.label) for cluster in named), strict=True)
+    yield from zip(titles, spread, strict=True)
 
 
 def _title(cluster: Cluster) -> str:
@@ -192,7 +171,7 @@ def _name(label: int) -> str:
 
 
 CLUSTER_DATA = "clusters.json"
-MAP, MARKDOWN = "map.png", "report.md"
+MAP, MARKDOWN = "map.svg", "report.md"
 MOST_SHOWN = 200  # clusters in the tables; the JSON has all
 CLOSENESS = "Closeness is the mean cosine of a cluster's texts with their mean direction."
 HEADS = ("cluster", "texts", "closeness", "key words", "texts nearest to the middle")
@@ -200,8 +179,8 @@ NUMBERS = (0, 1, 2)  # indices of the columns that hold numbers
 
 
 def write_cluster_report(found: Clustering, drawn: ClusterMap, target: Path, *, replace: bool = False) -> None:
-    """Write ``report.html``, ``report.md``, ``map.png`` and ``clusters.json`` into a folder, all or none."""
-    files = {MAP: map_png(found, drawn), MARKDOWN: clusters_markdown(found, drawn).encode()}
+    """Write ``report.html``, ``report.md``, ``map.svg`` and ``clusters.json`` into a folder, all or none."""
+    files = {MAP: drawing_file(map_svg(found, drawn)), MARKDOWN: clusters_markdown(found, drawn).encode()}
     data = (CLUSTER_DATA, found.as_dict())
     write_folder(target, page=clusters_html(found, drawn), files=files, data=data, replace=replace)
 
@@ -233,7 +212,7 @@ def _parts(found: Clustering, drawn: ClusterMap) -> Iterator[str]:
     yield element("figure", map_svg(found, drawn), class_="card chart")
     yield element("h2", "What is in them")
     yield element("p", escape(_note(found)), class_="note")
-    head = element("tr", *(element("th", name, class_=_kind(i)) for i, name in enumerate(HEADS)))
+    head = element("tr", *(element("th", name, class_=_kind(column)) for column, name in enumerate(HEADS)))
     body = "".join(_row(cluster) for cluster in found.clusters[:MOST_SHOWN])
     yield element("div", element("table", head, body), class_="wide")
 

@@ -22,20 +22,13 @@ from twinvec.report.html import (
     protocols,
     show_interval,
     show_value,
+    table,
     text,
 )
 from twinvec.report.markdown import as_markdown
 from twinvec.types import Array
 
-__all__ = [
-    "Columns",
-    "as_html",
-    "columns_of",
-    "density_plot",
-    "score_bars",
-    "subset_bars",
-    "write_reports",
-]
+__all__ = ["Columns", "as_html", "columns_of", "density_plot", "write_reports"]
 
 BAR_WIDTH = 960
 LONGEST_NAME, NAME_WIDTH = 40, 7.8  # characters, and pixels for one
@@ -287,20 +280,19 @@ def _parts(evaluation: Evaluation) -> Iterator[str]:
     yield element("h2", "All numbers")
     yield _numbers(evaluation.results)
     yield element("h2", "How this was measured")
-    told = [(escape(label), escape(value)) for label, value in facts(evaluation)]
-    rows = [element("tr", element("th", label), element("td", value)) for label, value in told]
+    rows = [element("tr", element("th", escape(name)), element("td", escape(fact))) for name, fact in facts(evaluation)]
     yield element("table", *rows, class_="facts")
 
 
 def _tiles(evaluation: Evaluation) -> str:
     """The mean of the tasks under each protocol that has several, and the first number of every other task."""
     tiles: list[str] = []
-    told: set[str] = set()
+    seen: set[str] = set()
     for protocol, results in protocols(evaluation).items():
         values = [result.value for result in results if result.value is not None]
-        if not values or (len(results) == 1 and results[0].task in told):
+        if not values or (len(results) == 1 and results[0].task in seen):
             continue
-        told.update(result.task for result in results)
+        seen.update(result.task for result in results)
         names = ", ".join(result.task for result in results)
         what = names if len(results) == 1 else f"mean of {names if len(results) < 5 else f'{len(values)} tasks'}"
         parts = [("number", f"{sum(values) / len(values):.2f}"), ("what", what), ("how", protocol)]
@@ -309,14 +301,14 @@ def _tiles(evaluation: Evaluation) -> str:
 
 
 def _scores(title: str, results: Sequence[Result], names: Sequence[str]) -> Iterator[str]:
-    """A chart; what its bars are not named by (the task or the protocol) is its title, or told below it."""
+    """A chart; what its bars are not named by (the task or the protocol) is its title, or stands below it."""
     yield element("h2", escape(title))
     yield element("p", INTERVALS, class_="note")
-    told = [result.protocol for result in results if result.protocol not in (title, *names)]
+    others = [result.protocol for result in results if result.protocol not in (title, *names)]
     drawing = score_bars(results, names, label=f"Scores: {title}")
     yield _card(drawing, class_="card chart")
-    if told:
-        yield element("p", escape("; ".join(told) + "."), class_="note")
+    if others:
+        yield element("p", escape("; ".join(others) + "."), class_="note")
     for result in results:
         if result.problem:
             yield element("p", escape(f"{result.task}: {result.problem}"), class_="problem")
@@ -348,16 +340,10 @@ def _caption(result: Result) -> str:
 
 
 def _card(drawing: str, *, caption: str = "", class_: str = "card") -> str:
-    told = element("figcaption", caption) if caption else ""
-    return element("figure", told, drawing, class_=class_)
+    return element("figure", element("figcaption", caption) if caption else "", drawing, class_=class_)
 
 
 def _numbers(results: Sequence[Result]) -> str:
     heads = [("task", ""), ("score", "number"), ("95 % interval", "number"), ("items", "number"), ("protocol", "")]
-    rows = [element("tr", *(element("th", name, class_=kind) for name, kind in heads))]
-    for result in results:
-        cells = [result.task, show_value(result), show_interval(result), f"{result.n:,}", result.protocol]
-        rows.append(
-            element("tr", *(element("td", escape(c), class_=k) for c, (_, k) in zip(cells, heads, strict=True)))
-        )
-    return element("div", element("table", *rows), class_="wide")
+    rows = [[each.task, show_value(each), show_interval(each), f"{each.n:,}", each.protocol] for each in results]
+    return table(heads, rows)

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from twinvec.explanation import PairExplanation
-from twinvec.report.html import document, element, figure, text
+from twinvec.report.html import document, element, figure, table, text
 from twinvec.types import Array
 
 __all__ = ["explanation_html"]
@@ -43,7 +43,7 @@ def _parts(pair: PairExplanation) -> Iterator[str]:
         yield element("figure", _map(pair), class_="card chart")
     yield element("h2", "All numbers")
     yield element("p", WEIGHT, class_="note")
-    yield element("div", _table(pair), class_="wide")
+    yield _table(pair)
 
 
 def _strip(tokens: Sequence[str], shares: Array, largest: float) -> str:
@@ -71,11 +71,11 @@ def _map(pair: PairExplanation) -> str:
         turned = element("text", escape(token), class_="small", transform=f"translate({x:.1f} {y:.1f}) rotate(-45)")
         drawn.append(turned)
     for (row, column), value in np.ndenumerate(values):
-        told = f"{pair.left.tokens[row]} and {pair.right.tokens[column]}: {value:.4f}"
+        tip = f"{pair.left.tokens[row]} and {pair.right.tokens[column]}: {value:.4f}"
         drawn.append(
             element(
                 "rect",
-                element("title", escape(told)),
+                element("title", escape(tip)),
                 x=left + CELL * column,
                 y=top + CELL * row,
                 width=CELL - 2,
@@ -94,11 +94,9 @@ def _map(pair: PairExplanation) -> str:
 
 def _table(pair: PairExplanation) -> str:
     heads = [("text", ""), ("token", ""), ("weight", "number"), ("contribution", "number")]
-    rows = [element("tr", *(element("th", name, class_=kind) for name, kind in heads))]
-    for name, side, shares in (("A", pair.left, pair.of_left), ("B", pair.right, pair.of_right)):
-        for token, weight, share in zip(side.tokens, side.importance, shares, strict=True):
-            cells = [name, token, f"{weight:.4f}", f"{share:.4f}"]
-            rows.append(
-                element("tr", *(element("td", escape(c), class_=k) for c, (_, k) in zip(cells, heads, strict=True)))
-            )
-    return element("table", *rows)
+    rows = [
+        [name, token, f"{weight:.4f}", f"{share:.4f}"]
+        for name, side, shares in (("A", pair.left, pair.of_left), ("B", pair.right, pair.of_right))
+        for token, weight, share in zip(side.tokens, side.importance, shares, strict=True)
+    ]
+    return table(heads, rows)

@@ -18,10 +18,10 @@ from twinvec.ownership import FolderKind
 
 __all__ = [
     "PAGE",
-    "STYLE",
     "Scale",
     "check_folder",
     "document",
+    "drawing_file",
     "element",
     "facts",
     "figure",
@@ -68,6 +68,16 @@ def figure(content: str, *, width: float, height: float, label: str) -> str:
     """A drawing that scales with the page, with a label for those who cannot see it."""
     box = f"0 0 {number(width)} {number(height)}"
     return element("svg", content, viewBox=box, role="img", aria_label=label, preserveAspectRatio="xMinYMin meet")
+
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def drawing_file(drawing: str) -> bytes:
+    """What :func:`figure` gives, as the content of an SVG file, with the style that a page would give it."""
+    looks = 'svg { background: var(--card); font-family: "Segoe UI", "Helvetica Neue", Arial, sans-serif; }'
+    start, rest = NOT_XML.sub("\ufffd", drawing).split(">", 1)
+    return f'{start} xmlns="http://www.w3.org/2000/svg">{element("style", STYLE, looks)}{rest}\n'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +218,16 @@ def document(title: str, parts: Iterable[str]) -> str:
 
 
 PAGE = "report.html"
+PLOTTED = "layers.json", "sweep.json"  # data of the reports whose pictures matplotlib draws
 
 
 def check_folder(target: Path, *, data: str, replace: bool) -> None:
     """Refuse, before any work is done, a folder that must not be replaced: any other than a report with ``data``.
 
-    Also refuses to begin where nothing could be drawn.
+    Also refuses to begin where the plots could not be drawn.
     """
-    require("matplotlib", extra="eval", feature="Drawing plots")
+    if data in PLOTTED:
+        require("matplotlib", extra="eval", feature="Drawing plots")
     if is_taken(target) and not replace:
         raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
     check_free(target, _kind(data), replace=replace)

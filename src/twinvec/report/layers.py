@@ -12,7 +12,7 @@ from twinvec.analysis.words import MovingWord, WordGroups
 from twinvec.report.html import document, element, picture, slug, table, write_folder
 from twinvec.report.plots import draw_cosines, draw_distances, draw_picture, draw_words
 
-__all__ = ["LAYER_DATA", "group_rows", "layer_html", "layer_plots", "moves_more", "write_layer_report"]
+__all__ = ["LAYER_DATA", "group_rows", "moves_more", "write_layer_report"]
 
 LAYER_DATA = "layers.json"
 DISTANCES = "distances.png"

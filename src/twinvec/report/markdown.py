@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from twinvec.evaluation.result_file import Evaluation, Result
 from twinvec.report.html import facts, protocols, show_interval, show_value
 
-__all__ = [
-    "as_markdown",
-    "cell",
-    "table",
-]
+__all__ = ["as_markdown", "cell", "table"]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:

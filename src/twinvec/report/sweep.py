@@ -16,14 +16,7 @@ from twinvec.report.html import document, element, picture, table, write_folder
 from twinvec.report.plots import INK, SOFT, draw_cells, new_figure, plain, png_of
 from twinvec.wk import WKSettings
 
-__all__ = [
-    "STARRED",
-    "SWEEP_DATA",
-    "draw_sweep",
-    "sweep_html",
-    "sweep_row",
-    "write_sweep_report",
-]
+__all__ = ["STARRED", "SWEEP_DATA", "draw_sweep", "sweep_row", "write_sweep_report"]
 
 OWN, BEST = "#d97706", "#dc2626"
 KINDS = {False: "as they are", True: "whitened"}

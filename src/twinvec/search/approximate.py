@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import Keep
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.progress import Progress
-from twinvec.search.exact import Hits, search
+from twinvec.search.exact import join_hits, search
 from twinvec.search.index import Index, IndexSettings, check_queries, choose_index, sample_size, search_index
 from twinvec.search.index_files import new_index
 from twinvec.search.neighbors import (
@@ -29,7 +29,6 @@ from twinvec.vectors import numeric_rows
 
 __all__ = [
     "Recall",
-    "RowSource",
     "approximate_duplicates",
     "approximate_pairs",
     "build_index",
@@ -87,7 +86,7 @@ def fill_index(index: Index, vectors: RowSource, *, stop: int | None = None, pro
     if len(index) > vectors.shape[0]:
         raise InputError(
             f"The index holds {len(index)} vectors already, but only {vectors.shape[0]} were given.",
-            hint="Give those from which it was begun, and more.",
+            hint="Give those with which it was started, and more.",
         )
     with Progress(n - len(index), "indexing", shown=progress) as bar:
         for start in range(len(index), n, BLOCK_ROWS):
@@ -124,8 +123,7 @@ def approximate_pairs(
     Made for ``(n, width)`` too many to compare all with all; ``index`` saves building one.
     """
     check_limits(k, threshold if threshold is not None else -1.0)
-    if per_text < 1:
-        raise InputError(f"per_text must be at least 1, got {per_text}.")
+    check_at_least(1, per_text=per_text)
     rows, index = _ready(vectors, index)
     parts = _parts(np.arange(len(rows)))
     found = [_pairs_of(index, rows, part, per_text, threshold=threshold)[0] for part in parts]
@@ -206,10 +204,10 @@ class Recall:
     rescored: float
     query_ms: float
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """All of it in words.
 
-        >>> Recall(10, 100, 0.61, 0.987, 0.4).words()
+        >>> Recall(10, 100, 0.61, 0.987, 0.4).describe()
         'recall@10 0.987 (0.610 before exact scoring), measured on 100 queries; 0.4 ms a query'
         """
         return (
@@ -234,10 +232,8 @@ def measure_recall(
     started = time.perf_counter()
     found = [search_index(index, query, k=k, vectors=vectors) for query in asked]
     took = time.perf_counter() - started
-    together = Hits(np.concatenate([hits.ids for hits in found]), np.concatenate([hits.scores for hits in found]))
-    return Recall(
-        k, len(asked), share_found(raw.ids, truth), share_found(together.ids, truth), 1000 * took / len(asked)
-    )
+    rescored = share_found(join_hits(found).ids, truth)
+    return Recall(k, len(asked), share_found(raw.ids, truth), rescored, 1000 * took / len(asked))
 
 
 def share_found(found: Ids, truth: Ids) -> float:

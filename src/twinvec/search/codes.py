@@ -14,14 +14,14 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError, UnknownNameError
-from twinvec.search.exact import Hits, RunningHits, Workers
-from twinvec.search.index import rescored
+from twinvec.errors import InputError, check_at_least, check_name
+from twinvec.search.exact import Hits, RunningHits, Workers, join_hits
+from twinvec.search.index import check_queries, rescored
 from twinvec.search.measures import blocks_of, unit_block, unit_rows_of
 from twinvec.types import Array, Vectors
 from twinvec.vectors import numeric_rows
 
-__all__ = ["CodeKind", "Codes", "encode_codes", "search_codes"]
+__all__ = ["Codes", "encode_codes", "search_codes"]
 
 CodeKind = Literal["int8", "binary"]
 
@@ -44,8 +44,7 @@ class Codes:
     steps: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(CodeKind):
-            raise UnknownNameError("kind of codes", self.kind, get_args(CodeKind))
+        check_name("kind of codes", self.kind, get_args(CodeKind))
         shape = (len(self.values), self.width if self.kind == "int8" else -(-self.width // 8))
         dtype = np.int8 if self.kind == "int8" else np.uint8
         if self.values.shape != shape or self.values.dtype != dtype:
@@ -63,8 +62,7 @@ class Codes:
 def encode_codes(vectors: ArrayLike, kind: CodeKind) -> Codes:
     """Vectors ``(n, width)`` at length 1, in fewer bits; read by blocks, so they may be a memory-mapped file."""
     array = numeric_rows(vectors, "vectors")
-    if kind not in get_args(CodeKind):
-        raise UnknownNameError("kind of codes", kind, get_args(CodeKind))
+    check_name("kind of codes", kind, get_args(CodeKind))
     width = array.shape[1]
     units = (unit_block(block.rows, block.lengths) for block in blocks_of(array, BLOCK_ROWS))
     if kind == "binary":
@@ -90,13 +88,8 @@ def search_codes(
     >>> search_codes([1.0, 0.1], codes, k=2).ids.tolist()
     [[1, 2]]
     """
-    asked = unit_rows_of(numeric_rows(np.atleast_2d(queries), "queries"), "queries")
-    if asked.shape[1] != codes.width:
-        raise InputError(
-            f"The queries have width {asked.shape[1]}, the codes {codes.width}.", hint="Use one model for both."
-        )
-    if k < 1 or oversample < 1:
-        raise InputError(f"k and oversample must be at least 1, got {k} and {oversample}.")
+    asked = unit_rows_of(check_queries(queries, codes.width), "queries")
+    check_at_least(1, k=k, oversample=oversample)
     if vectors is not None and len(vectors) != len(codes):
         raise InputError(
             f"There are {len(vectors)} vectors for {len(codes)} codes.", hint="Give those they were made of."
@@ -105,10 +98,8 @@ def search_codes(
     starts = range(0, max(len(asked), 1), QUERY_ROWS)
     with Workers() as workers:
         parts = [_search_part(asked[start : start + QUERY_ROWS], codes, n_wanted, workers=workers) for start in starts]
-    found = Hits(np.concatenate([part.ids for part in parts]), np.concatenate([part.scores for part in parts]))
-    if vectors is None:
-        return found
-    return rescored(asked, found.ids, vectors, k=k)
+    found = join_hits(parts)
+    return found if vectors is None else rescored(asked, found.ids, vectors, k=k)
 
 
 def _search_part(asked: Vectors, codes: Codes, k: int, *, workers: Workers) -> Hits:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.engine.batching import usable_cores
-from twinvec.errors import InputError
+from twinvec.engine.batches import usable_cores
+from twinvec.errors import check_at_least
 from twinvec.search.measures import Measure, blocks_of, check_widths, find_measure, lengths_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import checked_rows, numeric_rows
@@ -22,13 +22,13 @@ __all__ = [
     "Hits",
     "RunningHits",
     "Workers",
-    "best_places",
+    "best_order",
     "by_query",
     "checked_rows",
-    "equal_parts",
     "falling",
-    "first_bars",
-    "first_hits",
+    "first_thresholds",
+    "join_hits",
+    "no_hits",
     "ranks",
     "search",
     "top_k",
@@ -40,6 +40,20 @@ class Hits(NamedTuple):
 
     ids: NDArray[np.int64]
     scores: NDArray[np.float32]
+
+    def take(self, columns: Ids) -> Hits:
+        """Some hits of each query, by their columns ``(queries, m)``."""
+        return Hits(np.take_along_axis(self.ids, columns, axis=1), np.take_along_axis(self.scores, columns, axis=1))
+
+
+def no_hits(n_queries: int) -> Hits:
+    """Hits ``(queries, 0)``."""
+    return Hits(np.empty((n_queries, 0), dtype=np.int64), np.empty((n_queries, 0), dtype=np.float32))
+
+
+def join_hits(parts: Sequence[Hits]) -> Hits:
+    """The hits of all queries, one part after the other."""
+    return Hits(np.concatenate([part.ids for part in parts]), np.concatenate([part.scores for part in parts]))
 
 
 def top_k(scores: Vectors, k: int) -> Hits:
@@ -83,10 +97,10 @@ def by_query(queries: Ids, scores: NDArray[np.float32]) -> Ids:
     return np.argsort((queries.astype(np.uint64) << np.uint64(32)) + falling(scores), kind="stable")
 
 
-def best_places(scores: NDArray[np.float32]) -> Ids:
-    """Places of the scores from the best down, equal ones in their order; ``(n,)`` to ``(n,)``.
+def best_order(scores: NDArray[np.float32]) -> Ids:
+    """Indices of the scores from the best down, equal ones in their order; ``(n,)`` to ``(n,)``.
 
-    >>> best_places(np.array([0.1, 0.9, 0.1, 0.5], dtype=np.float32)).tolist()
+    >>> best_order(np.array([0.1, 0.9, 0.1, 0.5], dtype=np.float32)).tolist()
     [1, 3, 0, 2]
     """
     keys = falling(scores)
@@ -139,7 +153,7 @@ def equal_parts(n: int, n_parts: int) -> list[slice]:
 
 
 SPARE = 64  # scores beyond the best k that a query keeps because rounding may hide that they belong to these
-GROUPS = 4  # groups of columns for each of the k, of which the best tell a first bar
+GROUPS = 4  # groups of columns for each of the k, of which the best give a first threshold
 
 
 class Candidates(NamedTuple):
@@ -149,9 +163,9 @@ class Candidates(NamedTuple):
     ids: Ids
     scores: NDArray[np.float32]
 
-    def take(self, places: Ids | NDArray[np.bool_]) -> Candidates:
+    def take(self, indices: Ids | NDArray[np.bool_]) -> Candidates:
         """Some of the candidates."""
-        return Candidates(self.queries[places], self.ids[places], self.scores[places])
+        return Candidates(self.queries[indices], self.ids[indices], self.scores[indices])
 
 
 class RunningHits:
@@ -159,8 +173,8 @@ class RunningHits:
 
     def __init__(self, n_queries: int, k: int) -> None:
         self.k = k
-        self.bars = np.full(n_queries, -np.inf, dtype=np.float32)
-        self._is_full = np.zeros(n_queries, dtype=bool)  # has more than it can keep next to the bar
+        self.thresholds = np.full(n_queries, -np.inf, dtype=np.float32)
+        self._is_full = np.zeros(n_queries, dtype=bool)  # has more than it can keep next to the threshold
         self._found: list[Candidates] = []
         self._n_left = 0  # candidates to gather until the next sort
 
@@ -170,11 +184,11 @@ class RunningHits:
         ``slack`` ``(queries,)`` is how far apart two scores may be by rounding alone.
         """
         if not self._found and scores.shape[1] >= self.k:
-            self.bars, self._n_left = first_bars(scores, self.k), 2 * self.k * len(scores)
-        entry = np.where(self._is_full, np.nextafter(self.bars, np.float32(np.inf)), self.bars - slack)
-        places = np.flatnonzero(scores >= entry[:, None])
-        queries, columns = np.divmod(places, scores.shape[1])
-        self._found.append(Candidates(queries, columns + start, scores.ravel()[places]))
+            self.thresholds, self._n_left = first_thresholds(scores, self.k), 2 * self.k * len(scores)
+        entry = np.where(self._is_full, np.nextafter(self.thresholds, np.float32(np.inf)), self.thresholds - slack)
+        indices = np.flatnonzero(scores >= entry[:, None])
+        queries, columns = np.divmod(indices, scores.shape[1])
+        self._found.append(Candidates(queries, columns + start, scores.ravel()[indices]))
         self._n_left -= len(queries)
         if self._n_left < 0:
             self.sort(slack)
@@ -184,14 +198,14 @@ class RunningHits:
         queries, ids, scores = zip(*self._found, strict=True)
         found = Candidates(np.concatenate(queries), np.concatenate(ids), np.concatenate(scores))
         found = found.take(by_query(found.queries, found.scores))  # stable, and the blocks came with rising ids
-        n_each = np.bincount(found.queries, minlength=len(self.bars))
+        n_each = np.bincount(found.queries, minlength=len(self.thresholds))
         if n_each.min(initial=self.k) >= self.k:
-            self.bars = found.scores[np.cumsum(n_each) - n_each + self.k - 1]
-        found = found.take(found.scores >= (self.bars - slack)[found.queries])
-        n_each = np.bincount(found.queries, minlength=len(self.bars))
+            self.thresholds = found.scores[np.cumsum(n_each) - n_each + self.k - 1]
+        found = found.take(found.scores >= (self.thresholds - slack)[found.queries])
+        n_each = np.bincount(found.queries, minlength=len(self.thresholds))
         self._is_full |= n_each > self.k + SPARE
         found = found.take(ranks(n_each) < self.k + SPARE)
-        self._found, self._n_left = [found], self.k * len(self.bars)
+        self._found, self._n_left = [found], self.k * len(self.thresholds)
         return found
 
     def best(self, slack: NDArray[np.float32]) -> Hits:
@@ -214,13 +228,13 @@ def ranks(counts: Ids) -> Ids:
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def first_bars(scores: Vectors, k: int) -> NDArray[np.float32]:
+def first_thresholds(scores: Vectors, k: int) -> NDArray[np.float32]:
     """A score of each row, ``(n, m)`` to ``(n,)``, that at least ``k`` of the row reach; ``m`` is at least ``k``.
 
     The columns are dealt out to groups. The best of ``k`` groups are ``k`` different scores, and the worst of these
-    is the bar; a little too low, but far quicker than a sort of the row.
+    is the threshold; a little too low, but far quicker than a sort of the row.
 
-    >>> first_bars(np.array([[0.1, 0.9, 0.5, 0.7]], dtype=np.float32), k=1).tolist()
+    >>> first_thresholds(np.array([[0.1, 0.9, 0.5, 0.7]], dtype=np.float32), k=1).tolist()
     [0.8999999761581421]
     """
     n_groups = min(scores.shape[1], GROUPS * k)
@@ -244,12 +258,11 @@ def search(queries: ArrayLike, vectors: ArrayLike, *, k: int = 10, similarity: s
     """
     asked, stored = numeric_rows(np.atleast_2d(queries), "queries"), numeric_rows(vectors, "vectors")
     check_widths(asked, stored)
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     measure = find_measure(similarity)
     k = min(k, len(stored))
     starts = range(0, max(len(asked), 1), QUERY_ROWS)
-    return _joined([_search_part(asked[start : start + QUERY_ROWS], stored, k, measure=measure) for start in starts])
+    return join_hits([_search_part(asked[start : start + QUERY_ROWS], stored, k, measure=measure) for start in starts])
 
 
 def _search_part(queries: Array, vectors: Array, k: int, *, measure: Measure) -> Hits:
@@ -278,7 +291,7 @@ def _search_part(queries: Array, vectors: Array, k: int, *, measure: Measure) ->
             found = hits.sort(slack[part])
             return first_hits(_settled(found, queries[part], vectors, slack=slack[part], measure=measure), k)
 
-        return _joined(workers.map(settle, running, parts))
+        return join_hits(workers.map(settle, running, parts))
 
 
 def _settled(
@@ -296,7 +309,3 @@ def _settled(
     order = unsure[np.lexsort((ids[unsure], -scores[unsure], rows[unsure]))]
     ids[unsure], scores[unsure] = ids[order], scores[order]
     return found
-
-
-def _joined(parts: Sequence[Hits]) -> Hits:
-    return Hits(np.concatenate([part.ids for part in parts]), np.concatenate([part.scores for part in parts]))

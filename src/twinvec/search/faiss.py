@@ -172,8 +172,8 @@ def _shares(counts: Array, total: int) -> Array:
     """
     exact = counts * (total / counts.sum())
     shares: Array = np.floor(exact).astype(np.int64)
-    for place in np.argsort(shares - exact, kind="stable")[: total - shares.sum()]:
-        shares[place] += 1
+    for cell in np.argsort(shares - exact, kind="stable")[: total - shares.sum()]:
+        shares[cell] += 1
     return shares
 
 

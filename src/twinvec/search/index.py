@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil, log2, sqrt
 from pathlib import Path
 from typing import Literal, Protocol, get_args
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from twinvec.choices import show_size
-from twinvec.errors import InputError, UnknownNameError
-from twinvec.search.exact import Hits
+from twinvec.errors import InputError, check_at_least, check_name
+from twinvec.search.exact import Hits, no_hits
 from twinvec.search.measures import check_widths, find_measure
 from twinvec.types import Array, Ids
 from twinvec.vectors import numeric_rows
@@ -57,16 +57,13 @@ class IndexSettings:
     oversample: int = 4
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(IndexKind):
-            raise UnknownNameError("kind of index", self.kind, get_args(IndexKind))
-        for name in ("n_links", "n_cells", "code_bytes", "effort", "oversample"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        check_name("kind of index", self.kind, get_args(IndexKind))
+        check_at_least(1, **{name: value for name, value in asdict(self).items() if name != "kind"})
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """What will be built, in words.
 
-        >>> IndexSettings("hnsw").words()
+        >>> IndexSettings("hnsw").describe()
         'a graph (HNSW) with 32 links for each vector; a search looks at 64 candidates'
         """
         cells = f"{self.n_cells:,} cells (IVF), of which a search looks at {min(self.effort, self.n_cells)}"
@@ -177,12 +174,12 @@ def rescored(queries: ArrayLike, ids: Ids, vectors: Array, *, k: int, similarity
     n_at_once = max(1, ROWS_AT_ONCE // max(ids.shape[1], 1))
     for start in range(0, len(ids), n_at_once):
         part = slice(start, start + n_at_once)
-        rows, places = np.nonzero(ids[part] != NOTHING)
-        different, inverse = np.unique(ids[part][rows, places], return_inverse=True)  # rising: kinder to a disk
+        rows, columns = np.nonzero(ids[part] != NOTHING)
+        different, inverse = np.unique(ids[part][rows, columns], return_inverse=True)  # rising: kinder to a disk
         found = np.asarray(stored[different], dtype=np.float64)[inverse.reshape(-1)]
-        scores[part][rows, places] = exact(asked[part][rows].astype(np.float64), found)
+        scores[part][rows, columns] = exact(asked[part][rows].astype(np.float64), found)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return Hits(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1))
+    return Hits(ids, scores).take(order)
 
 
 class Index(Protocol):
@@ -222,11 +219,10 @@ def search_index(index: Index, queries: ArrayLike, *, k: int = 10, vectors: Arra
     scores are exact; without, scores are those of the index.
     """
     asked = check_queries(queries, index.width)
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     k = min(k, len(index))
     if not k:
-        return Hits(np.empty((len(asked), 0), dtype=np.int64), np.empty((len(asked), 0), dtype=np.float32))
+        return no_hits(len(asked))
     if vectors is not None and len(vectors) != len(index):
         raise InputError(
             f"The index holds {len(index)} vectors, but {len(vectors)} were given.",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from twinvec.errors import InputError
 from twinvec.files import mapped_vectors, new_folder, read_json, write_json
-from twinvec.json_checks import Check, check_object, is_count, is_map, is_positive, one_of
+from twinvec.json_checks import LARGEST_EXACT, JsonObject
 from twinvec.ownership import INDEX
 from twinvec.search.exact import Hits, search
 from twinvec.search.faiss import FaissIndex
@@ -20,12 +19,7 @@ from twinvec.search.measures import check_widths, unit_rows_of
 from twinvec.types import Array, Vectors
 from twinvec.vectors import numeric_rows
 
-__all__ = [
-    "ExactIndex",
-    "load_index",
-    "new_index",
-    "save_index",
-]
+__all__ = ["load_index", "new_index", "save_index"]
 
 FILE = "vectors.npy"
 
@@ -95,28 +89,7 @@ CLASSES: dict[IndexKind, type[ExactIndex] | type[FaissIndex]] = {
     "ivf-sq8": FaissIndex,
     "ivf-pq": FaissIndex,
 }
-MOST = 2**31 - 1  # what FAISS counts by
 AGAIN = "Build the index again."
-
-
-def _is_setting(value: object) -> bool:
-    return is_positive(value) and cast(int, value) <= MOST
-
-
-FACTS: dict[str, Check] = {
-    "format": one_of(INDEX.format),
-    "settings": is_map,
-    "width": _is_setting,
-    "n_vectors": is_count,
-}
-SETTINGS: dict[str, Check] = {
-    "kind": one_of(*CLASSES),
-    "n_links": _is_setting,
-    "n_cells": _is_setting,
-    "code_bytes": _is_setting,
-    "effort": _is_setting,
-    "oversample": _is_setting,
-}
 
 
 def new_index(settings: IndexSettings, width: int) -> Index:
@@ -142,10 +115,17 @@ def load_index(folder: str | Path) -> Index:
     facts = read_json(path / SETTINGS_FILE)
     if not facts:
         raise InputError(f"{path} holds no index: there is no {SETTINGS_FILE}.", hint="Write one with save_index.")
-    where = f"{path / SETTINGS_FILE} cannot be read: it"
-    check_object(facts, FACTS, where, hint=AGAIN)
-    settings = IndexSettings(**check_object(facts["settings"], SETTINGS, f"{where}s 'settings'", hint=AGAIN))
-    index: Index = CLASSES[settings.kind].read(path, settings, facts["width"])
-    if len(index) != facts["n_vectors"]:
-        raise InputError(f"{path} holds {len(index)} vectors, but says {facts['n_vectors']}.", hint=AGAIN)
+    checked = JsonObject(facts, path / SETTINGS_FILE, InputError, AGAIN)
+    checked.only(("format", "settings", "width", "n_vectors")).word("format", choices=[INDEX.format])
+    settings, width = _settings(checked.inner("settings")), checked.integer("width")
+    n_vectors = checked.integer("n_vectors", least=0, most=LARGEST_EXACT)
+    index: Index = CLASSES[settings.kind].read(path, settings, width)
+    if len(index) != n_vectors:
+        raise InputError(f"{path} holds {len(index)} vectors, but says {n_vectors}.", hint=AGAIN)
     return index
+
+
+def _settings(content: JsonObject) -> IndexSettings:
+    names = [each.name for each in fields(IndexSettings)]
+    numbers = {name: content.only(names).integer(name) for name in names if name != "kind"}
+    return IndexSettings(content.word("kind", choices=CLASSES), **numbers)

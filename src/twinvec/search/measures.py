@@ -9,13 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.types import Array, Vectors
 from twinvec.vectors import ROWS_AT_ONCE, SIMILARITIES, check_finite
 
 __all__ = [
     "MEASURES",
-    "UNIT",
     "Block",
     "Measure",
     "blocks_of",
@@ -123,8 +122,7 @@ class Measure:
 
 def find_measure(name: str) -> Measure:
     """The measure of that name, or an error that lists the known ones."""
-    if name not in MEASURES:
-        raise UnknownNameError("similarity", name, MEASURES)
+    check_name("similarity", name, MEASURES)
     return MEASURES[name]
 
 

@@ -21,7 +21,7 @@ from twinvec.data.read import read_texts
 from twinvec.data.roles import DataSource
 from twinvec.data.write import check_rows_target, write_rows
 from twinvec.embedder import Embedder, ModelLike, as_embedder
-from twinvec.errors import InputError
+from twinvec.errors import InputError, check_at_least
 from twinvec.search.exact import search
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import checked_rows, numeric_rows, similarity_pairwise
@@ -44,9 +44,8 @@ class NegativeSettings:
     depth: int = 100
 
     def __post_init__(self) -> None:
-        for name, value, least in (("n", self.n, 1), ("skip", self.skip, 0), ("depth", self.depth, 1)):
-            if value < least:
-                raise InputError(f"{name} must be at least {least}, got {value}.")
+        check_at_least(1, n=self.n, depth=self.depth)
+        check_at_least(0, skip=self.skip)
         if not (np.isfinite(self.margin) and self.margin >= 0):
             raise InputError(f"margin must be a number of at least 0, got {self.margin}.")
         if self.n + self.skip > self.depth:
@@ -92,9 +91,9 @@ def hard_negatives(
     if settings.highest is not None:
         highest = np.minimum(highest, np.float32(settings.highest))
     hits = search(asked, stored, k=settings.depth)
-    cells = np.arange(len(hits.ids))[:, None] * len(stored) + hits.ids
+    flat = np.arange(len(hits.ids))[:, None] * len(stored) + hits.ids
     taken = np.asarray(known[0], dtype=np.int64) * len(stored) + np.asarray(known[1], dtype=np.int64)
-    is_allowed = (hits.scores <= highest[:, None]) & ~np.isin(cells, taken)
+    is_allowed = (hits.scores <= highest[:, None]) & ~np.isin(flat, taken)
     rank = np.cumsum(is_allowed, axis=1) - 1
     pairs, columns = np.nonzero(is_allowed & (rank >= settings.skip) & (rank < settings.skip + settings.n))
     return Negatives(pairs, hits.ids[pairs, columns], hits.scores[pairs, columns])
@@ -116,11 +115,11 @@ def mine_triplets(
         raise InputError("There are no pairs to mine negatives for.")
     candidates = list(dict.fromkeys([*(positive for _, positive in pairs), *pool]))
     texts = list(dict.fromkeys([*(anchor for anchor, _ in pairs), *candidates]))
-    vectors, index = embed(texts), {text: row for row, text in enumerate(texts)}
+    vectors, row_of = embed(texts), {text: row for row, text in enumerate(texts)}
     found = hard_negatives(
-        vectors[[index[anchor] for anchor, _ in pairs]],
-        vectors[[index[positive] for _, positive in pairs]],
-        vectors[[index[text] for text in candidates]],
+        vectors[[row_of[anchor] for anchor, _ in pairs]],
+        vectors[[row_of[positive] for _, positive in pairs]],
+        vectors[[row_of[text] for text in candidates]],
         known=_known_rows(pairs, candidates),
         settings=settings,
     )

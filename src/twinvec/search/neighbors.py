@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import KEEPS, Keep
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_at_least, check_name
 from twinvec.search.exact import Hits, search
 from twinvec.search.pairs import Pairs, all_pairs_above, best_first, exact_cosines
 from twinvec.types import Array, Ids
@@ -26,7 +26,6 @@ __all__ = [
     "neighbors",
     "preference",
     "with_equal_texts",
-    "without_self",
 ]
 
 
@@ -76,8 +75,7 @@ def neighbors(vectors: ArrayLike, k: int = 10) -> Hits:
     [[2], [2], [0]]
     """
     rows = checked_rows(vectors, "vectors")
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     return without_self(search(rows, rows, k=k + 1)) if len(rows) else Hits(*search(rows, rows, k=k))
 
 
@@ -165,22 +163,21 @@ def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Dupl
     >>> with_equal_texts(["a", "b", "a"], ["a", "b"], alone).repeated.tolist()
     [0]
     """
-    number = {text: place for place, text in enumerate(different)}
-    places = np.fromiter((number[text] for text in texts), dtype=np.int64, count=len(texts))
+    number = {text: index for index, text in enumerate(different)}
+    indices = np.fromiter((number[text] for text in texts), dtype=np.int64, count=len(texts))
     firsts = np.full(len(different), len(texts))
-    np.minimum.at(firsts, places, np.arange(len(texts)))
+    np.minimum.at(firsts, indices, np.arange(len(texts)))
     kept, scores = np.arange(len(different)), np.ones(len(different), dtype=np.float32)
     kept[found.removed], scores[found.removed] = found.repeated, found.scores
-    repeated = firsts[kept[places]]
+    repeated = firsts[kept[indices]]
     is_removed = repeated != np.arange(len(texts))
     removed = np.flatnonzero(is_removed)
-    return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores[places[removed]])
+    return Duplicates(np.flatnonzero(~is_removed), removed, repeated[removed], scores[indices[removed]])
 
 
 def preference(n: int, keep: Keep, lengths: ArrayLike | None) -> Ids:
     """The order in which ``n`` rows are preferred, ``(n,)``."""
-    if keep not in KEEPS:
-        raise UnknownNameError("text to keep", keep, KEEPS)
+    check_name("text to keep", keep, KEEPS)
     if keep == "first":
         return np.arange(n)
     longest = np.asarray([] if lengths is None else lengths)

@@ -9,15 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.errors import InputError
-from twinvec.search.exact import Workers, best_places, first_bars
+from twinvec.errors import InputError, check_at_least
+from twinvec.search.exact import Workers, best_order, first_thresholds
 from twinvec.search.measures import MEASURES, product_rounding, unit_rows_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import numeric_rows
 
 __all__ = [
     "MOST_PAIRS",
-    "PairBlock",
     "Pairs",
     "all_pairs_above",
     "best_first",
@@ -39,9 +38,9 @@ class Pairs(NamedTuple):
     right: NDArray[np.int64]
     scores: NDArray[np.float32]
 
-    def take(self, places: Ids | NDArray[np.bool_] | slice) -> Pairs:
+    def take(self, indices: Ids | NDArray[np.bool_] | slice) -> Pairs:
         """Some of the pairs."""
-        return Pairs(self.left[places], self.right[places], self.scores[places])
+        return Pairs(self.left[indices], self.right[indices], self.scores[indices])
 
 
 def no_pairs() -> Pairs:
@@ -62,7 +61,7 @@ def best_first(pairs: Pairs, k: int | None = None) -> Pairs:
     >>> best_first(pairs).right.tolist()
     [3, 1, 2]
     """
-    order = best_places(pairs.scores)
+    order = best_order(pairs.scores)
     if k is not None and k < len(order):
         n_tied = np.count_nonzero(pairs.scores[order[k:]] == pairs.scores[order[k - 1]])
         order = order[: k + n_tied]  # with all that are tied for place k
@@ -125,13 +124,13 @@ def _triangle(start: int, stop: int, n_rows: int, n_columns: int) -> Iterator[Pa
 def _even_slices(start: int, stop: int, longest: int) -> Iterator[slice]:
     """Slices of about equal length, none longer than ``longest``: a short last one would keep BLAS from its best."""
     count = -(-(stop - start) // longest)
-    ends = [start + (stop - start) * place // count for place in range(count + 1)]
+    ends = [start + (stop - start) * part // count for part in range(count + 1)]
     return (slice(first, last) for first, last in pairwise(ends))
 
 
 BLOCK_ROWS = 1280  # 26 MB of scores; smaller blocks keep BLAS waiting for its threads
 BLOCK_WIDTH = 4  # columns of a block by its rows
-SAMPLE_ROWS = 128  # from which the bar is guessed
+SAMPLE_ROWS = 128  # from which the floor is guessed
 LIKELY = 1.3  # pairs that the guess aims at, for each of the k
 MOST_PAIRS = 100_000_000  # without a count; they take 2 GB
 LOWEST = float(np.finfo(np.float32).min)  # not -inf: the masked half of a diagonal block never gets in
@@ -155,10 +154,10 @@ def most_similar_pairs(vectors: ArrayLike, k: int | None = 100, *, threshold: fl
         assert threshold is not None
         return best_first(join_pairs(list(all_pairs_above(rows, threshold))))
     units = unit_rows_of(rows)
-    guess = likely_bar(units, k)
-    pairs = _best_pairs(units, k, threshold, bar=guess)
+    guess = likely_floor(units, k)
+    pairs = _best_pairs(units, k, threshold, floor=guess)
     if guess > LOWEST and len(pairs.scores) < k:  # rare, and only then is the work done twice
-        pairs = _best_pairs(units, k, threshold, bar=LOWEST)
+        pairs = _best_pairs(units, k, threshold, floor=LOWEST)
     return pairs
 
 
@@ -183,17 +182,16 @@ def all_pairs_above(vectors: ArrayLike, threshold: float) -> Iterator[Pairs]:
 
 def check_limits(k: int | None, threshold: float | None) -> None:
     """Refuse a count below 1, a threshold that is no number, and the lack of both."""
-    if k is not None and k < 1:
-        raise InputError(f"k must be at least 1, got {k}.")
+    check_at_least(1, k=k)
     if threshold is not None and not np.isfinite(threshold):
         raise InputError(f"threshold must be a number, got {threshold}.")
     if k is None and threshold is None:
         raise InputError("Without a count k there must be a threshold.", hint="Give k, threshold, or both.")
 
 
-def _best_pairs(rows: Vectors, k: int, threshold: float | None, *, bar: float) -> Pairs:
-    """The best pairs of all that score at least ``bar``; ``rows`` have length 1."""
-    best = _BestPairs(k, threshold, slack=2 * product_rounding(rows.shape[1]), bar=bar)
+def _best_pairs(rows: Vectors, k: int, threshold: float | None, *, floor: float) -> Pairs:
+    """The best pairs of all that score at least ``floor``; ``rows`` have length 1."""
+    best = _BestPairs(k, threshold, slack=2 * product_rounding(rows.shape[1]), floor=floor)
     with Workers() as workers:
         for block, scores in _scored_blocks(rows):
             best.add(block, scores, workers)
@@ -211,7 +209,7 @@ def _scored_blocks(rows: Vectors) -> Iterator[tuple[PairBlock, Vectors]]:
         yield block, scores
 
 
-def likely_bar(rows: Vectors, k: int) -> float:
+def likely_floor(rows: Vectors, k: int) -> float:
     """A score that somewhat more than ``k`` pairs should reach, told from some rows' scores with all others.
 
     ``rows`` is ``(n, width)``. The lowest of all numbers where there are too few rows to tell.
@@ -219,36 +217,36 @@ def likely_bar(rows: Vectors, k: int) -> float:
     share = LIKELY * k / (len(rows) * (len(rows) - 1) / 2) if len(rows) > 1 else 1.0
     if len(rows) < 8 * SAMPLE_ROWS or share > 0.5:
         return LOWEST
-    places = np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64)  # evenly, in case the rows are sorted
-    scores = (rows[places] @ rows.T).ravel()
-    scores[np.arange(SAMPLE_ROWS) * len(rows) + places] = -1  # of each with itself
+    indices = np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64)  # evenly, in case the rows are sorted
+    scores = (rows[indices] @ rows.T).ravel()
+    scores[np.arange(SAMPLE_ROWS) * len(rows) + indices] = -1  # of each with itself
     rank = max(1, round(share * len(scores)))
-    return float(first_bars(scores[None, :], rank)[0])
+    return float(first_thresholds(scores[None, :], rank)[0])
 
 
 class _Found(NamedTuple):
-    """Places ``(n,)`` in a block, counted row by row, with their scores ``(n,)``."""
+    """Indices ``(n,)`` in a block, counted row by row, with their scores ``(n,)``."""
 
     block: PairBlock
-    places: Ids
+    indices: Ids
     scores: NDArray[np.float32]
 
-    def above(self, bar: float) -> _Found:
-        kept = np.flatnonzero(self.scores >= np.float32(bar))
-        return _Found(self.block, self.places[kept], self.scores[kept])
+    def above(self, floor: float) -> _Found:
+        kept = np.flatnonzero(self.scores >= np.float32(floor))
+        return _Found(self.block, self.indices[kept], self.scores[kept])
 
     def pairs(self) -> Pairs:
-        left, right = np.divmod(self.places, self.block.right.stop - self.block.right.start)
+        left, right = np.divmod(self.indices, self.block.right.stop - self.block.right.start)
         return Pairs(left + self.block.left.start, right + self.block.right.start, self.scores)
 
 
-def _look(block: PairBlock, scores: Vectors, bar: float, workers: Workers) -> list[_Found]:
-    """Where the scores of a block reach the bar, in parts."""
+def _look(block: PairBlock, scores: Vectors, floor: float, workers: Workers) -> list[_Found]:
+    """Where the scores of a block reach the floor, in parts."""
     flat = scores.ravel()
 
     def look(part: slice) -> _Found:
-        places = np.flatnonzero(flat[part] >= np.float32(bar)) + part.start
-        return _Found(block, places, flat[places])
+        indices = np.flatnonzero(flat[part] >= np.float32(floor)) + part.start
+        return _Found(block, indices, flat[indices])
 
     return workers.map(look, workers.split(len(flat)))
 
@@ -258,17 +256,17 @@ def _settled(pairs: Pairs, rows: Vectors, borders: list[float], slack: float) ->
     unsure = pairs.scores >= 1 - slack
     for border in borders:
         unsure |= np.abs(pairs.scores - border) <= slack
-    places = np.flatnonzero(unsure)
-    pairs.scores[places] = exact_cosines(rows, pairs.left[places], pairs.right[places])
+    indices = np.flatnonzero(unsure)
+    pairs.scores[indices] = exact_cosines(rows, pairs.left[indices], pairs.right[indices])
     return pairs
 
 
 class _BestPairs:
     """The best ``k`` pairs so far, and what rounding cannot tell from the last of them or from the threshold."""
 
-    def __init__(self, k: int, threshold: float | None, *, slack: float, bar: float) -> None:
+    def __init__(self, k: int, threshold: float | None, *, slack: float, floor: float) -> None:
         self.k, self.threshold, self.slack = k, threshold, slack
-        self.bar = bar if threshold is None else max(bar, threshold - slack)
+        self.floor = floor if threshold is None else max(floor, threshold - slack)
         self._found: list[_Found] = []
         self._n_found = 0
         self._kept = no_pairs()
@@ -276,29 +274,29 @@ class _BestPairs:
     def add(self, block: PairBlock, scores: Vectors, workers: Workers) -> None:
         """Take what is good enough of the scores of a block."""
         if not self._found and not len(self._kept.scores) and self.k < scores.size:
-            self.bar = max(self.bar, float(first_bars(scores.reshape(1, -1), self.k)[0]) - self.slack)
-        for found in _look(block, scores, self.bar, workers):
-            if len(found.places):
+            self.floor = max(self.floor, float(first_thresholds(scores.reshape(1, -1), self.k)[0]) - self.slack)
+        for found in _look(block, scores, self.floor, workers):
+            if len(found.indices):
                 self._found.append(found)
-                self._n_found += len(found.places)
+                self._n_found += len(found.indices)
         if self._n_found > 2 * self.k:
-            self._raise_bar()
+            self._raise_floor()
 
-    def _raise_bar(self) -> None:
-        """Let the bar be the k-th best score, less what it may be off."""
+    def _raise_floor(self) -> None:
+        """Let the floor be the k-th best score, less what it may be off."""
         scores = np.concatenate([self._kept.scores, *(found.scores for found in self._found)])
-        self.bar = max(self.bar, self._last(scores) - self.slack)
-        self._found = [kept for found in self._found if len((kept := found.above(self.bar)).places)]
-        self._n_found = sum(len(found.places) for found in self._found)
+        self.floor = max(self.floor, self._last(scores) - self.slack)
+        self._found = [kept for found in self._found if len((kept := found.above(self.floor)).indices)]
+        self._n_found = sum(len(found.indices) for found in self._found)
         if self._n_found > 4 * self.k:
             self._give_up_ties()
 
     def _give_up_ties(self) -> None:
         """Where rounding cannot tell more pairs than can be kept: keep the first of the best, take only better ones."""
         pairs = join_pairs([self._kept, *(found.pairs() for found in self._found)])
-        self._kept = pairs.take(best_places(pairs.scores)[: self.k])
+        self._kept = pairs.take(best_order(pairs.scores)[: self.k])
         self._found, self._n_found = [], 0
-        self.bar = float(np.nextafter(self._kept.scores[-1], np.float32(np.inf)))
+        self.floor = float(np.nextafter(self._kept.scores[-1], np.float32(np.inf)))
 
     def _last(self, scores: NDArray[np.float32]) -> float:
         """The k-th best of some scores, which it may reorder."""
@@ -307,7 +305,7 @@ class _BestPairs:
 
     def pairs(self, rows: Vectors) -> Pairs:
         """The best of what is left, from the best down."""
-        pairs = join_pairs([self._kept, *(found.above(self.bar).pairs() for found in self._found)])
+        pairs = join_pairs([self._kept, *(found.above(self.floor).pairs() for found in self._found)])
         borders = [] if self.threshold is None else [self.threshold]
         if len(pairs.scores) > self.k:
             borders.append(self._last(pairs.scores.copy()))

@@ -147,6 +147,6 @@ def pair_index(vectors: Vectors, method: PairMethod, *, max_memory: int | None, 
         return None
     index = build_index(vectors, max_memory=max_memory)
     if tell is not None:
-        tell(f"Index of {len(index):,} vectors: {index.settings.words()}.")
-        tell(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).words()}.")
+        tell(f"Index of {len(index):,} vectors: {index.settings.describe()}.")
+        tell(f"Its {measure_recall(index, sample_rows(vectors, N_SAMPLE), vectors).describe()}.")
     return index

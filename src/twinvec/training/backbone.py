@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from twinvec.engine.batching import pad
+from twinvec.engine.batches import pad
 from twinvec.engine.torch import load_backbone, longest_input
 from twinvec.errors import ModelFolderError
 from twinvec.model.folder import ModelFolder

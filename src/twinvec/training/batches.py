@@ -62,9 +62,9 @@ def tokenize(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> Tok
     for start in range(0, len(texts), AT_ONCE):
         rows = tokenizer.ids(texts[start : start + AT_ONCE])
         n_cut += sum(len(row) > room for row in rows)
-        whole = [tokenizer.add_special_tokens(tokenizer.cut(row, room) if len(row) > room else row) for row in rows]
-        lengths += [len(row) for row in whole]
-        chunks.append(np.fromiter((i for row in whole for i in row), dtype=np.int32))
+        complete = [tokenizer.add_special_tokens(tokenizer.cut(row, room) if len(row) > room else row) for row in rows]
+        lengths += [len(row) for row in complete]
+        chunks.append(np.fromiter((i for row in complete for i in row), dtype=np.int32))
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     ids = np.concatenate(chunks) if chunks else np.empty(0, dtype=np.int32)
     return TokenTable(ids, starts, n_cut)

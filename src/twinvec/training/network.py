@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from twinvec.choices import StoredPrecision
-from twinvec.engine.batching import pad, plan_batches
+from twinvec.engine.batches import pad, plan_batches
 from twinvec.engine.readout import readout_width
 from twinvec.engine.static import fill_static
 from twinvec.engine.torch import quiet

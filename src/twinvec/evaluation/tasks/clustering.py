@@ -38,6 +38,7 @@ def run_clustering(task: ClusteringTask, embed: Embed, *, seed: int = 0) -> list
     cluster = require("sklearn.cluster", extra="eval", feature="Clustering")
     (vectors,) = embed_once(embed, task.texts)
     numbers, names = numbered(task.labels)
+    # Not twinvec.cluster's, which is spherical: published V-measures are of scikit-learn's k-means, by distance.
     found = cluster.KMeans(n_clusters=len(names), n_init=N_STARTS, random_state=seed).fit_predict(vectors)
     return [
         Outcome(

@@ -30,10 +30,10 @@ WHOLE = -1
 class Row(NamedTuple):
     """Ids that go through the model as one: a text, or one window of a long text."""
 
-    owner: int  # the text's place among the texts
+    owner: int  # the text's index among the texts
     ids: list[int]  # special tokens included
     n_tokens: int  # without special tokens: the window's weight
-    place: int = WHOLE  # which window of its text this is
+    window: int = WHOLE  # which window of its text this is
 
 
 @dataclass
@@ -73,7 +73,7 @@ class RowMaker:
     n_before: int = 0  # texts of this run that came before these, for messages
 
     def rows(self, texts: Sequence[str], owners: Sequence[int]) -> list[Row]:
-        """The rows of some texts; ``owners`` are their places. A text without any token has no row."""
+        """The rows of some texts; ``owners`` are their indices. A text without any token has no row."""
         made: list[Row] = []
         for owner, ids in zip(owners, self.words.rows(texts), strict=True):
             made.extend(self._rows_of(owner, ids))
@@ -84,13 +84,13 @@ class RowMaker:
         if len(ids) > room:
             if self.long == "chunk":
                 spans = windows(len(ids), room, overlap=room // OVERLAP)
-                return [self._row(owner, ids[span.start : span.stop], place) for place, span in enumerate(spans)]
+                return [self._row(owner, ids[span.start : span.stop], window) for window, span in enumerate(spans)]
             self.refuse_or_note(owner, len(ids) + self.words.tokenizer.n_special)
         row = self._row(owner, self.words.tokenizer.cut(ids, room))
         return [row] if row.ids else []
 
-    def _row(self, owner: int, ids: list[int], place: int = WHOLE) -> Row:
-        return Row(owner, self.words.tokenizer.add_special_tokens(ids), len(ids), place)
+    def _row(self, owner: int, ids: list[int], window: int = WHOLE) -> Row:
+        return Row(owner, self.words.tokenizer.add_special_tokens(ids), len(ids), window)
 
     def refuse_or_note(self, owner: int, n_tokens: int) -> None:
         """Deal with a text beyond the limit, as the policy says."""

@@ -12,18 +12,10 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from twinvec.choices import Device, LongPolicy, Precision, RuntimeName
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, check_name
 from twinvec.types import Ids, Runtime, TokenBatch
 
-__all__ = [
-    "Engine",
-    "EngineSettings",
-    "Streams",
-    "pad",
-    "plan_batches",
-    "plan_equal",
-    "plan_single",
-]
+__all__ = ["Engine", "EngineSettings", "Streams", "pad", "plan_batches", "plan_equal", "plan_single"]
 
 TOKENS_PER_BATCH = {"cpu": 512, "cuda": 16_384}  # 512 keep a batch's activations in a core's cache
 
@@ -47,8 +39,7 @@ class EngineSettings:
             "long": (LongPolicy, self.long),
         }
         for name, (known, value) in choices.items():
-            if value not in get_args(known):
-                raise UnknownNameError(name, value, get_args(known))
+            check_name(name, value, get_args(known))
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise InputError(f"threads must be a whole number of at least 1, got {self.threads!r}.")
         if self.device == "cuda" and self.precision != "float32":
@@ -141,14 +132,14 @@ def pad(rows: Sequence[Sequence[int] | Ids], n_unpooled: Sequence[int] = ()) -> 
     longest = max(len(row) for row in rows)
     ids = np.zeros((len(rows), longest), dtype=np.int64)
     mask = np.zeros((len(rows), longest), dtype=np.int64)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
-        mask[place, : len(row)] = 1
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
     if not any(n_unpooled):
         return TokenBatch(ids, mask, mask)
     pool_mask = mask.copy()
-    for place, count in enumerate(n_unpooled):
-        pool_mask[place, :count] = 0
+    for index, count in enumerate(n_unpooled):
+        pool_mask[index, :count] = 0
     return TokenBatch(ids, mask, pool_mask)
 
 
