@@ -19,7 +19,7 @@ from twinvec.evaluation.tasks import (
 )
 from twinvec.evaluation.tasks.common import label_folds, splits_of
 from twinvec.evaluation.tasks.logistic import STRENGTHS, fit_softmax, one_hot
-from twinvec.evaluation.tasks.relatedness import score_targets
+from twinvec.evaluation.tasks.sts import score_targets
 from twinvec.evaluation.tasks.transfer import CLASSIFIERS, Labelled, predict_labels
 
 

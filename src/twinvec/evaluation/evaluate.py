@@ -21,9 +21,8 @@ from twinvec.evaluation.tasks.clustering import ClusteringTask, run_clustering
 from twinvec.evaluation.tasks.common import Embed, embed_once
 from twinvec.evaluation.tasks.data_sets import KNOWN, Task
 from twinvec.evaluation.tasks.pairs import PairTask, run_pairs
-from twinvec.evaluation.tasks.relatedness import RelatednessTask, run_relatedness
 from twinvec.evaluation.tasks.retrieval import RetrievalTask, run_retrieval
-from twinvec.evaluation.tasks.sts import StsTask, run_sts
+from twinvec.evaluation.tasks.sts import RelatednessTask, StsTask, run_relatedness, run_sts
 from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
 from twinvec.evaluation.tasks.triplets import TripletTask, run_triplets
 from twinvec.model.identity import DECIDING

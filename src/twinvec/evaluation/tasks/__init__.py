@@ -7,9 +7,8 @@ from twinvec.evaluation.tasks.data_sets import KNOWN, Task, load_task
 from twinvec.evaluation.tasks.documents import read_documents
 from twinvec.evaluation.tasks.pairs import PairTask, run_pairs
 from twinvec.evaluation.tasks.probing import bigram_shift_task, read_probing, sentence_length_task, word_content_task
-from twinvec.evaluation.tasks.relatedness import RelatednessTask, run_relatedness
 from twinvec.evaluation.tasks.retrieval import RetrievalTask, run_retrieval
-from twinvec.evaluation.tasks.sts import StsTask, run_sts
+from twinvec.evaluation.tasks.sts import RelatednessTask, StsTask, run_relatedness, run_sts
 from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
 from twinvec.evaluation.tasks.triplets import SectionRule, TripletTask, build_triplets, run_triplets
 

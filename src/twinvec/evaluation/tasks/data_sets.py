@@ -16,9 +16,8 @@ from twinvec.evaluation.tasks.clustering import ClusteringTask
 from twinvec.evaluation.tasks.documents import READERS, read_documents
 from twinvec.evaluation.tasks.pairs import PairTask
 from twinvec.evaluation.tasks.probing import bigram_shift_task, sentence_length_task, word_content_task
-from twinvec.evaluation.tasks.relatedness import RelatednessTask
 from twinvec.evaluation.tasks.retrieval import RetrievalTask
-from twinvec.evaluation.tasks.sts import StsTask
+from twinvec.evaluation.tasks.sts import RelatednessTask, StsTask
 from twinvec.evaluation.tasks.transfer import TransferTask
 from twinvec.evaluation.tasks.triplets import TripletTask, build_triplets
 
