@@ -26,7 +26,7 @@ from typing import Any
 from common import write_result
 from kills import digests, kill_arguments, kill_fork
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 
 import matplotlib.figure  # noqa: F401 - here, so that forks need not load it
 import torch

@@ -22,7 +22,7 @@ import twinvec
 from twinvec.engine.batches import TOKENS_PER_BATCH
 from twinvec.wk import WKSettings, sentence_vectors
 
-SLOW = Path(__file__).parents[1] / "tests/wk_twins.py"  # one token and one layer at a time
+SLOW = Path(__file__).parents[1] / "tests/support/wk_twins.py"  # one token and one layer at a time
 REFERENCE = WKSettings("reference")
 
 

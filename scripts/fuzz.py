@@ -1,4 +1,4 @@
-"""The long run of tests/test_fuzz_files.py by hand: ``python scripts/fuzz.py --count 100000 --seed 1``.
+"""The long run of tests/model/test_files_fuzz.py by hand: ``python scripts/fuzz.py --count 100000 --seed 1``.
 
 Prints how many cases were refused, by the class of the error, and how many loaded and were compared; what fails is
 put into a folder, with what its file had become. ``--first N --count 1`` runs one case again.
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 
 from fuzzing import run
 
@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="The number of the first case.")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--kinds", default="", help="Names of tests/fuzz_kinds.py, joined by commas; all by default.")
+    parser.add_argument("--kinds", default="", help="Names of fuzz_kinds.py, joined by commas; default: all.")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="Where to put what fails.")
     chosen = parser.parse_args()
     began = time.perf_counter()

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests/support"))
 
 import twinvec  # noqa: E402
 from tiny import FAMILIES, WORDS, write_tiny_model  # noqa: E402

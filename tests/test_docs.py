@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PROMISES = re.findall(r"`(\w+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text())
+PROMISES = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text())
 
 
 def test_tables_are_those_of_the_newest_results():

@@ -213,7 +213,7 @@ def test_what_the_umask_forbids_stays_forbidden(tmp_path):
     for umask in ("077", "022", "027", "002"):
         place = tmp_path / umask
         place.mkdir()
-        told = code.format(umask=umask, tests=str(Path(__file__).parent), place=str(place))
+        told = code.format(umask=umask, tests=str(Path(__file__).parent / "support"), place=str(place))
         subprocess.run([sys.executable, "-c", told], check=True, capture_output=True)
         allowed = 0o777 & ~int(umask, 8)
         for path in [place / "saved", *(place / "saved").rglob("*")]:

@@ -268,7 +268,7 @@ def test_the_recipes_in_the_docs_are_valid(tmp_path):
 
     from twinvec.training.recipe_file import read_recipe
 
-    page = (Path(__file__).parents[1] / "docs/train.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/train.md").read_text()
     recipes = []
     for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL):
         (tmp_path / "recipe.toml").write_text(block)

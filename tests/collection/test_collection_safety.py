@@ -19,7 +19,7 @@ from twinvec.errors import CollectionError, InputError
 
 pytest.importorskip("lancedb")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 TWO_WRITERS = """
 import sys, time

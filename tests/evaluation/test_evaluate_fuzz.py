@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from mutated_content import DEEP, mutated_json
+from reports import evaluation
 from servers import reply, serving
-from test_report import evaluation
 from twinvec.cli import main
 from twinvec.errors import InputError, TwinvecError
 from twinvec.evaluation.compare import compare_evaluations

@@ -25,7 +25,7 @@ from twinvec.errors import InputError
 
 pytest.importorskip("pyarrow")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEXTS = [f"the {a} {b}" for a in ("cat", "dog", "old man") for b in ("sits", "runs", "sleeps on the mat")] * 2
 
 

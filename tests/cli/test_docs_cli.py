@@ -7,7 +7,7 @@ import click
 from twinvec.cli import main
 from twinvec.cli.reference import reference
 
-PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
 def all_commands(group, name):

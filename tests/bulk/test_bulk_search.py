@@ -167,7 +167,7 @@ def test_a_folder_may_have_more_shards_than_a_process_may_open(kind):
     pytest.importorskip("resource")
     with in_memory() as folder:
         command = [sys.executable, "-c", FEW_FILES, str(folder), kind]
-        places = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        places = os.pathsep.join([str(Path(__file__).parents[1] / "support"), *sys.path])
         environment = {**os.environ, "PYTHONPATH": places}
         result = subprocess.run(command, capture_output=True, text=True, env=environment)
         assert result.returncode == 0, result.stderr

@@ -40,7 +40,7 @@ def test_a_cluster_that_loses_nodes_at_work_writes_and_finds_what_one_machine_do
         source = folder / "source.txt"
         source.write_text("".join(f"the {WORDS[i % 10]} and {i % 997} {WORDS[i % 7]}\n" for i in range(4000)))
         embed_bulk(source, folder / "local", str(tiny_bert), settings=BulkSettings(shard_rows=100))
-        script = Path(__file__).with_name("bulk_ray.py")
+        script = Path(__file__).parents[1] / "support" / "bulk_ray.py"
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes import replace_models
-from test_report import Checker
+from reports import Checker
 from twinvec.choices import LINKAGES
 from twinvec.cli import main
 from twinvec.cluster import Clustering, describe_clusters

@@ -256,7 +256,7 @@ def test_a_reader_that_stops_early_ends_embed_in_silence(tmp_path):
         sys.executable,
         "-c",
         program,
-        str(Path(__file__).parent),
+        str(Path(__file__).parents[1] / "support"),
         "embed",
         str(source),
         "-m",

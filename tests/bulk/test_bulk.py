@@ -94,7 +94,7 @@ def kill(mode, folder, texts):
     source.write_text("".join(f"{text}\n" for text in texts))
     embed_bulk(source, folder / "whole", FakeModel(), settings=BulkSettings(shard_rows=2))
     (folder / mode).mkdir()
-    script = Path(__file__).with_name("bulk_kills.py")
+    script = Path(__file__).parents[1] / "support" / "bulk_kills.py"
     done = subprocess.run(
         [sys.executable, str(script), mode, str(source), str(folder / mode)],
         capture_output=True,

@@ -6,9 +6,9 @@ import io
 from contextlib import suppress
 
 import pytest
+from test_fetching import CRANFIELD, NLI_LINE, SICK, SNLI, Flaky, no_proxy, serve_all, source, zipped
 
 from servers import reply, serving
-from test_fetching import CRANFIELD, NLI_LINE, SICK, SNLI, Flaky, no_proxy, serve_all, source, zipped
 from twinvec.data import download as installing
 from twinvec.data.download import install
 from twinvec.data.sources import SOURCES, with_checksums

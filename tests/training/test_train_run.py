@@ -208,7 +208,7 @@ for event in run_recipe(recipe, Path(sys.argv[2]) / "killed", RunOptions(checkpo
 
 def test_a_run_killed_at_ten_random_steps_ends_with_the_same_bits(tmp_path, tiny_bert):
     run(make_recipe(tmp_path, tiny_bert, epochs=8), tmp_path / "whole", checkpoint_every=2)
-    command = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(tmp_path), str(tiny_bert)]
+    command = [sys.executable, "-c", CHILD, str(Path(__file__).parents[1] / "support"), str(tmp_path), str(tiny_bert)]
     rng = np.random.default_rng()  # not seeded: every run of this test tries other steps
     seen = []
     for kill_at in sorted(rng.choice(np.arange(1, 50), 10, replace=False)):
@@ -348,7 +348,7 @@ def test_two_processes_train_as_one_with_the_joint_batch(tmp_path, tiny_bert, ca
     write_sts(tmp_path / "sts.tsv")
     script = tmp_path / "launched.py"
     script.write_text(LAUNCHED)
-    arguments = [str(Path(__file__).parent), str(tmp_path), str(tiny_bert)]
+    arguments = [str(Path(__file__).parents[1] / "support"), str(tmp_path), str(tiny_bert)]
     subprocess.run([*LAUNCH, str(script), *arguments, "two", cached_texts, "2"], check=True, timeout=300)
     subprocess.run([sys.executable, str(script), *arguments, "one", cached_texts, "1"], check=True, timeout=300)
     logs = [(tmp_path / name / "training/log.jsonl").read_text().splitlines() for name in ("one", "two")]

@@ -137,5 +137,5 @@ def test_an_interrupt_while_modules_are_imported_is_as_quiet(module):
 
 def test_the_installed_command_is_the_one_that_ends_quietly():
     tomllib = pytest.importorskip("tomllib")
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["scripts"]["twinvec"] == "twinvec.cli.__main__:run"
