@@ -93,7 +93,7 @@ def test_what_is_wrong_with_an_evaluation_is_told_before_any_work(data, monkeypa
         twinvec.evaluate(tasks="sts-12", data=data)
     with pytest.raises(InputError, match=r"No data folder was given\..*TWINVEC_DATA"):
         twinvec.evaluate(tasks="sts12")
-    with pytest.raises(InputError, match="No task was named"):
+    with pytest.raises(InputError, match="No task was given"):
         twinvec.evaluate(tasks=[], data=data)
     with pytest.raises(InputError, match="The model is 7, of type int"):
         twinvec.evaluate(7, "sts12", data)

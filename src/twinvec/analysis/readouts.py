@@ -27,18 +27,7 @@ from twinvec.progress import Progress
 from twinvec.types import Ids, Vectors
 from twinvec.wk import WKSettings, layer_cosines, sentence_vectors
 
-__all__ = [
-    "POOLERS",
-    "Candidate",
-    "ReadVectors",
-    "Readout",
-    "list_candidates",
-    "own_readout",
-    "pool",
-    "read_batch",
-    "read_vectors",
-    "why_not_saved",
-]
+__all__ = ["Candidate", "ReadVectors", "Readout", "list_candidates", "read_vectors", "why_not_saved"]
 
 Weights = NDArray[np.float32]  # (texts, tokens)
 

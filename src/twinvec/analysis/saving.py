@@ -24,12 +24,7 @@ from twinvec.model.save import BACKBONE_FILES, WEIGHT_FILES, write_model
 from twinvec.ownership import MODEL
 from twinvec.types import Array, Vectors
 
-__all__ = [
-    "Whitening",
-    "fit_whitening",
-    "save_readout",
-    "shrunk_covariance",
-]
+__all__ = ["Whitening", "fit_whitening", "save_readout", "shrunk_covariance"]
 
 Numbers = NDArray[np.float64]
 

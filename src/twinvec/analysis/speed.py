@@ -16,7 +16,7 @@ from twinvec.engine.calibration import sample_texts
 from twinvec.errors import DeviceError, MissingExtraError
 from twinvec.vectors import similarity_pairwise
 
-__all__ = ["Speed", "measure_speed"]
+__all__ = ["measure_speed"]
 
 N_ROUNDS = 5
 N_TEXTS, N_SINGLE = 990, 20

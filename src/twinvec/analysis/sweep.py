@@ -27,7 +27,7 @@ from twinvec.progress import Progress
 from twinvec.types import Array
 from twinvec.vectors import similarity_pairwise
 
-__all__ = ["leads", "save_best", "sweep", "sweep_readouts"]
+__all__ = ["leads", "sweep", "sweep_readouts"]
 
 Floats = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from twinvec.analysis.saving import Whitening
 from twinvec.evaluation.resampling import Interval, Resampling
 from twinvec.evaluation.result_file import now, used_versions
 
-__all__ = ["PROTOCOL", "SWEEP_RESAMPLING", "Lead", "Scored", "Sweep", "show_p", "sweep_card"]
+__all__ = ["PROTOCOL", "SWEEP_RESAMPLING", "Lead", "Scored", "Sweep", "sweep_card"]
 
 SWEEP_RESAMPLING = Resampling(n_resamples=1000)
 PROTOCOL = "Spearman x 100 of cosine"

@@ -12,16 +12,7 @@ from twinvec.encoder import Encoder
 from twinvec.metrics import ranks
 from twinvec.types import Array
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "Extremes",
-    "MovingWord",
-    "WordGroup",
-    "WordGroups",
-    "extremes",
-    "group_words",
-    "words_of",
-]
+__all__ = ["FUNCTION_WORDS", "Extremes", "MovingWord", "WordGroups", "extremes", "group_words", "words_of"]
 
 
 class MovingWord(NamedTuple):

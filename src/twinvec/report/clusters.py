@@ -15,17 +15,7 @@ from twinvec.report.html import document, drawing_file, element, figure, text, w
 from twinvec.report.markdown import cell, table
 from twinvec.types import Ids
 
-__all__ = [
-    "CLUSTER_DATA",
-    "ClusterMap",
-    "Frame",
-    "clusters_html",
-    "clusters_markdown",
-    "map_svg",
-    "spread_names",
-    "summary",
-    "write_cluster_report",
-]
+__all__ = ["CLUSTER_DATA", "ClusterMap", "map_svg", "summary", "write_cluster_report"]
 
 LETTER, LINE, PADDING = 7.6, 26.0, 16.0  # of a name with its margin, in units of the frame
 MOST_LINES = 40

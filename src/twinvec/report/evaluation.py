@@ -28,7 +28,7 @@ from twinvec.report.html import (
 from twinvec.report.markdown import as_markdown
 from twinvec.types import Array
 
-__all__ = ["Columns", "as_html", "columns_of", "density_plot", "write_reports"]
+__all__ = ["as_html", "columns_of", "density_plot", "write_reports"]
 
 BAR_WIDTH = 960
 LONGEST_NAME, NAME_WIDTH = 40, 7.8  # characters, and pixels for one

@@ -16,9 +16,6 @@ from twinvec.extras import require
 from twinvec.types import Array
 
 __all__ = [
-    "ACCENT",
-    "COLORS",
-    "FAINT",
     "INK",
     "SOFT",
     "draw_cells",
