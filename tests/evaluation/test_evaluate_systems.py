@@ -244,7 +244,7 @@ def test_vectors_of_a_file(tmp_path):
     subject = StoredEmbedder(tmp_path / "v.npy", tmp_path / "t.txt")
     assert subject.embed(["two", "one"]).tolist() == [[2, 3], [0, 1]]
     assert subject.width == 2
-    with pytest.raises(InputError, match="1 of 2 texts are not in .*; the first is 'three'"):
+    with pytest.raises(InputError, match=r"1 of 2 texts are not in .*; the first is 'three'"):
         subject.embed(["one", "three"])
     (tmp_path / "t.txt").write_text("one\ntwo\n")
     with pytest.raises(InputError, match=r"has 3 rows, but .* has 2 texts"):

@@ -71,7 +71,7 @@ class Sweep:
     @property
     def ranked(self) -> list[Scored]:
         """Candidates with a score, best first; the model's own readout wins ties."""
-        return sorted((each for each in self.scored if each.value is not None), key=lambda each: -_value(each))
+        return sorted((each for each in self.scored if each.value is not None), key=lambda each: -(each.value or 0.0))
 
     @property
     def undefined(self) -> list[Scored]:
@@ -137,11 +137,6 @@ class Sweep:
             "best_that_can_be_saved": self.best_saved.candidate.name,
             "readouts": [_row(each) for each in (*self.ranked, *self.undefined)],
         }
-
-
-def _value(scored: Scored) -> float:
-    assert scored.value is not None
-    return scored.value
 
 
 def _row(scored: Scored) -> dict[str, Any]:

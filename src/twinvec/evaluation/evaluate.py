@@ -199,15 +199,11 @@ def _run_sts(task: StsTask, embed: Embed, settings: SuiteSettings) -> list[Outco
     return run_sts(task, embed, statistic=settings.correlation, similarity=settings.similarity, aggregation=aggregation)
 
 
-def _run_transfer(task: TransferTask, embed: Embed, settings: SuiteSettings) -> list[Outcome]:
-    return run_transfer(task, embed, classifier=settings.classifier, seed=settings.seed)
-
-
 RUNNERS: Mapping[type, Callable[[Any, Embed, SuiteSettings], list[Outcome]]] = {
     StsTask: _run_sts,
-    TransferTask: _run_transfer,
-    ArgumentTask: lambda task, embed, settings: run_argument(task, embed, seed=settings.seed),
-    ClusteringTask: lambda task, embed, settings: run_clustering(task, embed, seed=settings.seed),
+    TransferTask: lambda task, embed, each: run_transfer(task, embed, classifier=each.classifier, seed=each.seed),
+    ArgumentTask: lambda task, embed, each: run_argument(task, embed, seed=each.seed),
+    ClusteringTask: lambda task, embed, each: run_clustering(task, embed, seed=each.seed),
     PairTask: lambda task, embed, _: run_pairs(task, embed),
     TripletTask: lambda task, embed, _: run_triplets(task, embed),
     RelatednessTask: lambda task, embed, _: run_relatedness(task, embed),

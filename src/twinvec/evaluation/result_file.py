@@ -218,8 +218,11 @@ def _result(fields: JsonObject) -> Result:
         prefix = "" if error.problem.startswith(str(fields.source)) else f"{fields.source}: "
         raise InputError(f"{prefix}{error.problem}", hint=error.hint) from error
     low, high = (_number(fields, name) for name in ("low", "high"))
-    subsets = tuple(_subset(each) for each in fields.objects("subsets"))
-    return Result(outcome, value, low, high, subsets, fields.text("problem"))
+    subsets = (
+        Subset(each.text("name"), _count(each), _number(each, "value"), each.text("problem"))
+        for each in fields.objects("subsets")
+    )
+    return Result(outcome, value, low, high, tuple(subsets), fields.text("problem"))
 
 
 def _value(fields: JsonObject, outcome: Outcome) -> float | None:
@@ -229,10 +232,6 @@ def _value(fields: JsonObject, outcome: Outcome) -> float | None:
     if value is not None and not math.isclose(value_of(outcome), value, abs_tol=TOLERANCE):
         raise InputError(f"{outcome.task}: the value is {value}, but its items give {value_of(outcome)}.")
     return value
-
-
-def _subset(fields: JsonObject) -> Subset:
-    return Subset(fields.text("name"), _count(fields), _number(fields, "value"), fields.text("problem"))
 
 
 def _number(fields: JsonObject, name: str) -> float | None:

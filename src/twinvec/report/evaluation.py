@@ -156,7 +156,8 @@ def density_plot(result: Result) -> str:
     x_scale = Scale(float(columns.middles[0]) - half, float(columns.middles[-1]) + half, LEFT, DENSITY_WIDTH - RIGHT)
     y_scale = Scale(*_ends(predicted), HEIGHT - BOTTOM, TOP)
     if len(gold) < MIN_FOR_CELLS:
-        marks = [_dot(x_scale(x), y_scale(y)) for x, y in zip(gold, predicted, strict=True)]
+        points = [(float(x_scale(x)), float(y_scale(y))) for x, y in zip(gold, predicted, strict=True)]
+        marks = [element("circle", cx=x, cy=y, r=3, class_="dot") for x, y in points]
     else:
         scales = {"x_scale": x_scale, "y_scale": y_scale}
         marks = [*_cells(columns, predicted, **scales), _median_line(columns, predicted, **scales)]
@@ -191,10 +192,6 @@ def _median_line(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale:
         if len(here) >= MIN_FOR_MEDIAN:
             points.append(f"{number(x_scale(float(middle)))},{number(y_scale(float(np.median(here))))}")
     return element("polyline", points=" ".join(points), class_="median")
-
-
-def _dot(x: float, y: float) -> str:
-    return element("circle", cx=float(x), cy=float(y), r=3, class_="dot")
 
 
 def _frame(x_scale: Scale, y_scale: Scale) -> str:

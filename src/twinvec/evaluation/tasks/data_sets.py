@@ -143,14 +143,8 @@ def _paired_transfer(
     folder: str | Path, *, name: str, files: dict[str, str], known: dict[str, str], positive: str | None
 ) -> TransferTask:
     rows, splits = _split_rows(folder, files, ["label", "text1", "text2"])
-    return TransferTask(
-        name,
-        text_in(rows, "text1"),
-        values_in(rows, "label", known=known),
-        others=text_in(rows, "text2"),
-        splits=splits,
-        positive=positive,
-    )
+    labels, others = values_in(rows, "label", known=known), text_in(rows, "text2")
+    return TransferTask(name, text_in(rows, "text1"), labels, others=others, splits=splits, positive=positive)
 
 
 def _relatedness(folder: str | Path, *, name: str, files: dict[str, str], bounds: tuple[int, int]) -> RelatednessTask:

@@ -8,6 +8,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -155,9 +156,9 @@ def _pages(stream: IO[bytes]) -> Iterator[dict[str, str]]:
             root.clear()
 
 
-def read_markdown(path: str | Path) -> Iterator[Document]:
-    """Yield the document of a Markdown file."""
-    yield build_document(markdown_blocks("\n".join(line for _, line in decoded_lines(str(path)))))
+def read_page(path: str | Path, *, blocks: Callable[[str], Iterable[Block]]) -> Iterator[Document]:
+    """Yield the one document of a Markdown or HTML file."""
+    yield build_document(blocks("\n".join(line for _, line in decoded_lines(str(path)))))
 
 
 def markdown_blocks(text: str) -> Iterator[Block]:
@@ -187,11 +188,6 @@ def markdown_blocks(text: str) -> Iterator[Block]:
 
 def _plain(text: str) -> str:
     return MARKDOWN_MARKS.sub("", MARKDOWN_LINK.sub(r"\1", text)).strip()
-
-
-def read_html(path: str | Path) -> Iterator[Document]:
-    """Yield the document of an HTML file."""
-    yield build_document(html_blocks("\n".join(line for _, line in decoded_lines(str(path)))))
 
 
 class _Blocks(HTMLParser):
@@ -248,8 +244,6 @@ def html_blocks(text: str) -> list[Block]:
 
 READERS: dict[str, Callable[[str | Path], Iterator[Document]]] = {
     ".xml": read_mediawiki,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".html": read_html,
-    ".htm": read_html,
+    **dict.fromkeys((".md", ".markdown"), partial(read_page, blocks=markdown_blocks)),
+    **dict.fromkeys((".html", ".htm"), partial(read_page, blocks=html_blocks)),
 }

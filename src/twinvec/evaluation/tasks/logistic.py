@@ -1,4 +1,4 @@
-"""L2-regularized softmax regression for several strengths at once, in numpy."""
+"""L2-regularized softmax regression for several strengths together, in numpy."""
 
 from __future__ import annotations
 

@@ -46,6 +46,12 @@ class Networks:
         """The four arrays, which are updated in place."""
         return [self.inner, self.inner_bias, self.outer, self.outer_bias]
 
+    def of(self, penalty: int) -> Networks:
+        """The network of one penalty, as views of the arrays."""
+        one, hidden = slice(penalty, penalty + 1), self.outer.shape[1]
+        columns = slice(penalty * hidden, (penalty + 1) * hidden)
+        return Networks(self.inner[:, columns], self.inner_bias[columns], self.outer[one], self.outer_bias[one])
+
     def hidden(self, rows: Vectors) -> Array:
         """The states of the hidden layer, ``(penalties, n, hidden)``."""
         states = 1 / (1 + np.exp(-(rows @ self.inner + self.inner_bias)))
@@ -110,7 +116,7 @@ def fit_mlp(
     networks = _start((rows.shape[1], targets.shape[1]), settings, generator)
     adam = Adam(networks.arrays(), settings.rate)
     best = np.full(len(settings.penalties), -1.0)
-    kept, since = [array.copy() for array in networks.arrays()], np.zeros(len(best), dtype=int)
+    kept, since = Networks(*(array.copy() for array in networks.arrays())), np.zeros(len(best), dtype=int)
     for _ in range(settings.max_checks):
         for _ in range(settings.passes_per_check):
             order = generator.permutation(len(rows))
@@ -121,11 +127,12 @@ def fit_mlp(
         improved = (right > best) & (since < settings.patience)
         since = np.where(improved, 0, since + 1)
         best[improved] = right[improved]
-        for penalty in np.flatnonzero(improved):
-            _copy(networks, kept, int(penalty))
+        for penalty in map(int, np.flatnonzero(improved)):
+            for target, source in zip(kept.of(penalty).arrays(), networks.of(penalty).arrays(), strict=True):
+                target[:] = source
         if (since >= settings.patience).all():
             break
-    return Mlp(scale, _only(kept, int(best.argmax())))
+    return Mlp(scale, kept.of(int(best.argmax())))
 
 
 def _start(shape: tuple[int, int], settings: MlpSettings, generator: np.random.Generator) -> Networks:
@@ -159,18 +166,3 @@ def _gradients(networks: Networks, rows: Vectors, *, targets: Vectors, settings:
         np.matmul(states.transpose(0, 2, 1), wrong) + penalties[:, None, None] * networks.outer,
         wrong.sum(axis=1) + penalties[:, None] * networks.outer_bias,
     ]
-
-
-def _copy(networks: Networks, kept: list[Array], penalty: int) -> None:
-    hidden = networks.outer.shape[1]
-    columns = slice(penalty * hidden, (penalty + 1) * hidden)
-    kept[0][:, columns], kept[1][columns] = networks.inner[:, columns], networks.inner_bias[columns]
-    kept[2][penalty], kept[3][penalty] = networks.outer[penalty], networks.outer_bias[penalty]
-
-
-def _only(kept: list[Array], penalty: int) -> Networks:
-    hidden = kept[2].shape[1]
-    columns = slice(penalty * hidden, (penalty + 1) * hidden)
-    return Networks(
-        kept[0][:, columns], kept[1][columns], kept[2][penalty : penalty + 1], kept[3][penalty : penalty + 1]
-    )
