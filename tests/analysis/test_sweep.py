@@ -185,9 +185,9 @@ def test_sentence_transformers_loads_a_cut_and_whitened_model(encoder, tmp_path)
 def test_what_no_folder_can_say_is_refused_with_the_reason(tiny_folders, encoder, tmp_path):
     reasons = {
         ("bert", (2, 3)): "averages layers",
-        ("bert", (0,)): "of no layers",
-        ("modernbert", (2,)): "cannot be cut off",
-        ("albert", (2,)): "cannot be cut off",  # its layers share weights in groups
+        ("bert", (0,)): "at least one layer",
+        ("modernbert", (2,)): "cannot be removed",
+        ("albert", (2,)): "cannot be removed",  # its layers share weights in groups
     }
     for (family, layers), reason in reasons.items():
         folder = twinvec.load(tiny_folders[family]).folder
@@ -330,7 +330,7 @@ def test_bad_input_is_said_before_any_work_and_leaves_nothing(pair_file, tiny_be
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine").touch()
     cases = {
-        "too few to choose by": (tiny_bert, "--pairs", few),
+        "too few for a sweep": (tiny_bert, "--pairs", few),
         "scores of equal.tsv are equal": (tiny_bert, "--pairs", equal),
         "has no layers": (tmp_path / "static", "--pairs", pair_file),
         "--score-range": (tiny_bert, "--pairs", pair_file, "--score-range", 0, 1),

@@ -335,9 +335,9 @@ def test_bench_leaves_out_what_the_machine_lacks_unless_it_was_asked_for(monkeyp
     replace_models(monkeypatch, load)
     result = run("bench", "-m", "fake")
     assert (result.exit_code, result.stdout.count("int8")) == (0, 0)
-    assert "Left out int8: This CPU has no int8.\n" in result.stderr
+    assert "Skipped int8: This CPU has no int8.\n" in result.stderr
     assert "bfloat16" not in result.stdout
-    assert "Left out bfloat16: this machine computes it in float32.\n" in result.stderr
+    assert "Skipped bfloat16: this machine computes it in float32.\n" in result.stderr
     asked = run("bench", "-m", "fake", "--precision", "int8")
     assert (asked.exit_code, asked.stdout, asked.stderr) == (1, "", "Error: This CPU has no int8.\n")
 

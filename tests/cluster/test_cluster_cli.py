@@ -239,14 +239,14 @@ def test_markdown_shows_texts_as_they_are_and_keeps_its_table():
 
 
 def test_clusters_beyond_the_most_that_are_shown_are_counted(monkeypatch):
-    monkeypatch.setattr(clusters, "MOST_SHOWN", 2)
+    monkeypatch.setattr(clusters, "MAX_SHOWN", 2)
     found, drawn = some_clusters()
     for report in (clusters_markdown(found, drawn), clusters_html(found, drawn)):
         assert "1 smaller clusters are in clusters.json" in report and "word2" not in report.split("closeness")[-1]
 
 
 def test_of_many_texts_some_from_all_over_are_drawn(monkeypatch):
-    monkeypatch.setattr(cluster_map, "MOST_POINTS", 20)
+    monkeypatch.setattr(cluster_map, "MAX_POINTS", 20)
     found, drawn = some_clusters(60)
     assert map_svg(found, drawn).count("<circle") == 20
     assert "20 of 60 texts are drawn" in drawn.describe()

@@ -180,7 +180,7 @@ def test_a_host_that_cannot_be_looked_up_is_named():
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), 1e20])
 def test_a_timeout_that_is_none_is_refused(timeout_s):
-    with pytest.raises(InputError, match="the timeout above 0"):
+    with pytest.raises(InputError, match="timeout_s above 0"):
         Endpoint("https://host/v1", "m", timeout_s=timeout_s)
 
 

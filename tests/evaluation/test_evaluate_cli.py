@@ -136,9 +136,9 @@ def test_a_server_that_fails_is_named_in_one_line(run):
     ("words", "message"),
     [
         (["--tasks", "sts21"], "Unknown task 'sts21'. Did you mean 'sts"),
-        (["--tasks", ","], "No task was named"),
-        (["--data", "nowhere"], "There is no data folder nowhere. Name it with --data or TWINVEC_DATA"),
-        (["--tasks", "stsb"], "stsb-test.tsv.gz. Fetch it with: twinvec data get"),
+        (["--tasks", ","], "No task was given"),
+        (["--data", "nowhere"], "There is no data folder nowhere. Download the data with: twinvec data get."),
+        (["--tasks", "stsb"], "stsb-test.tsv.gz. Download it with: twinvec data get"),
         (["--tasks", "triplets"], "There are no documents in"),
         (["--html", "missing/a.html"], "There is no folder missing for a.html"),
     ],
@@ -163,9 +163,9 @@ def test_what_is_evaluated_if_nothing_is_named(run, tiny_bert, monkeypatch):
     assert run("evaluate", "--tasks", "sts12").stdout.startswith(str(tiny_bert))
     # what is named goes before the variable, and is not in its way
     result = run("evaluate", "--tasks", "sts12", "--vectors", "none.npy")
-    assert result.exit_code == 1 and "--vectors needs --texts" in result.stderr
+    assert result.exit_code == 1 and "--vectors requires --texts" in result.stderr
     result = run("evaluate", "--tasks", "sts12", "--endpoint-model", "some")
-    assert result.exit_code == 1 and "--endpoint-model goes with --endpoint" in result.stderr
+    assert result.exit_code == 1 and "--endpoint-model requires --endpoint" in result.stderr
 
 
 def test_two_files_and_two_models_are_compared(run, tiny_bert, tiny_folders, tmp_path):

@@ -70,9 +70,9 @@ def data(*rows):
 
 
 ODD_ANSWERS = {
-    "an index that is a text": (data({"index": "0", "embedding": [1]}), "indexes of the answer are not 0 to 0"),
-    "an index that is true": (data({"index": False, "embedding": [1]}), "indexes of the answer are not 0 to 0"),
-    "an index that is a list": (data({"index": [0], "embedding": [1]}), "indexes of the answer are not 0 to 0"),
+    "an index that is a text": (data({"index": "0", "embedding": [1]}), "indices in the response are not 0 to 0"),
+    "an index that is true": (data({"index": False, "embedding": [1]}), "indices in the response are not 0 to 0"),
+    "an index that is a list": (data({"index": [0], "embedding": [1]}), "indices in the response are not 0 to 0"),
     "numbers as texts": (data({"index": 0, "embedding": ["1", "2"]}), "neither a list of numbers nor base64"),
     "truth as numbers": (data({"index": 0, "embedding": [True, False]}), "neither a list of numbers nor base64"),
     "nested": (data({"index": 0, "embedding": [[1, 2]]}), "neither a list of numbers nor base64"),
@@ -190,7 +190,7 @@ def test_a_result_file_that_would_unpack_to_more_than_it_says_is_refused(tmp_pat
     bomb = base64.b64encode(zlib.compress(b"\0" * (1 << 26))).decode()
     content["results"][0]["items"]["predicted"]["data"] = bomb
     (tmp_path / "bomb.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="does not have the 400 values that it should"):
+    with pytest.raises(InputError, match="the data are not 400 values of type"):
         read_evaluation(tmp_path / "bomb.json")
 
 

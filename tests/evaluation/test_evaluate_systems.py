@@ -122,10 +122,10 @@ BAD_ANSWERS = {
     "status 500": ([refuse(500, b'{"error": {"message": "out of memory"}}')] * 3, r"status 500 \(out of memory\)"),
     "not found": ([refuse(404)], "status 404.*Check the address and the name of the model"),
     "no key": ([refuse(401)], "status 401.*Set OPENAI_API_KEY"),
-    "not JSON": ([refuse(200, b"<html>hello")], "the answer is not JSON: '<html>hello'"),
+    "not JSON": ([refuse(200, b"<html>hello")], "the response is not JSON: '<html>hello'"),
     "no data": ([answer({"vectors": []})], "no list 'data'"),
-    "too few": ([answer({"data": [{"index": 0, "embedding": [1.0]}]})], "1 vectors came back for 2 texts"),
-    "indexes": ([answer({"data": [{"index": 0, "embedding": [1]}] * 2})], "indexes of the answer are not 0 to 1"),
+    "too few": ([answer({"data": [{"index": 0, "embedding": [1.0]}]})], "returned 1 vectors for 2 texts"),
+    "indexes": ([answer({"data": [{"index": 0, "embedding": [1]}] * 2})], "indices in the response are not 0 to 1"),
     "ragged": (
         [answer({"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]})],
         "different widths: 1, 2",
@@ -211,16 +211,16 @@ def test_settings_of_our_engine_are_refused_for_what_it_does_not_run():
 def test_several_arrays_in_one_file_are_refused(tmp_path):
     np.savez(tmp_path / "vectors.npz", a=np.ones((1, 2)))
     (tmp_path / "texts.txt").write_text("a\n")
-    with pytest.raises(InputError, match="holds several arrays"):
+    with pytest.raises(InputError, match="contains several arrays"):
         StoredEmbedder(tmp_path / "vectors.npz", tmp_path / "texts.txt")
 
 
 BAD_COMMANDS = {
-    "import sys; sys.exit('no model there')": r"ended with exit code 1. It said: no model there",
+    "import sys; sys.exit('no model there')": r"failed with exit code 1. Its last message: no model there",
     "print('loading')": "Line 1 of the output .* is not a JSON array of numbers: 'loading'",
     "print([1, 2])": "returned 1 vectors for 2 texts",
     "print([1, 2]); print([1])": r"different widths: \[1, 2\]",
-    "import time; time.sleep(5)": "did not end within 0.3 s",
+    "import time; time.sleep(5)": "did not finish within 0.3 s",
 }
 
 
@@ -244,7 +244,7 @@ def test_vectors_of_a_file(tmp_path):
     subject = StoredEmbedder(tmp_path / "v.npy", tmp_path / "t.txt")
     assert subject.embed(["two", "one"]).tolist() == [[2, 3], [0, 1]]
     assert subject.width == 2
-    with pytest.raises(InputError, match="lacks 1 of 2 texts, the first of them 'three'"):
+    with pytest.raises(InputError, match=r"1 of 2 texts are not in .*; the first is 'three'"):
         subject.embed(["one", "three"])
     (tmp_path / "t.txt").write_text("one\ntwo\n")
     with pytest.raises(InputError, match=r"has 3 rows, but .* has 2 texts"):
@@ -287,12 +287,12 @@ def test_the_command_line_names_one_subject(tmp_path, tiny_bert):
 
 
 BAD_CHOICES = [
-    ({}, "Nothing to evaluate was given"),
-    ({"model": "a", "command": "b"}, "More than one thing to evaluate: a, b"),
-    ({"vectors": "v.npy"}, "--vectors needs --texts"),
-    ({"model": "a", "texts": "t"}, "--texts goes with --vectors"),
+    ({}, "No system to evaluate"),
+    ({"model": "a", "command": "b"}, "More than one system to evaluate: a, b"),
+    ({"vectors": "v.npy"}, "--vectors requires --texts"),
+    ({"model": "a", "texts": "t"}, "--texts requires --vectors"),
     ({"endpoint": "host/v1", "endpoint_model": "m"}, "'host/v1' is not the address of a server"),
-    ({"endpoint": "http://host/v1"}, "no model is named"),
+    ({"endpoint": "http://host/v1"}, "the model name is missing"),
 ]
 
 

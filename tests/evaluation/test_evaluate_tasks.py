@@ -134,9 +134,9 @@ def test_pairs_at_the_best_threshold_match_a_search_over_all_thresholds():
 
 
 def test_pairs_without_both_marks_or_with_others_are_refused():
-    with pytest.raises(InputError, match="all 2 marks are 1"):
+    with pytest.raises(InputError, match="all 2 labels are 1"):
         PairTask("toy", ["a", "b"], ["c", "d"], [1, 1])
-    with pytest.raises(InputError, match="row 1: the mark is 3"):
+    with pytest.raises(InputError, match="row 1: the label is 3"):
         PairTask("toy", ["a", "b"], ["c", "d"], [1, 3])
 
 
@@ -170,7 +170,7 @@ def test_retrieval_may_embed_documents_otherwise():
 def test_retrieval_tasks_with_ids_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="query '2' has no relevant document"):
         RetrievalTask("toy", {"1": "q", "2": "r"}, {"a": "x"}, {"1": {"a": 1}})
-    with pytest.raises(InputError, match="'z', which is no document"):
+    with pytest.raises(InputError, match="'z', which is not a document"):
         RetrievalTask("toy", {"1": "q"}, {"a": "x"}, {"1": {"a": 1, "z": 1}})
 
 

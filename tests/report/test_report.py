@@ -140,7 +140,7 @@ def change(content, path, value):
 
 BAD_FILES = [
     (("format",), "something 2", "its format is 'something 2'"),
-    (("results", 0, "value"), 12.0, "sts12: the value 12.0 is not that of its items"),
+    (("results", 0, "value"), 12.0, "sts12: the value is 12.0, but its items give"),
     (("results", 0, "n"), 3, "n is 3, but there are 400 items"),
     (("results", 0, "items", "gold", "data"), "AAAA", "gold: the data are damaged"),
     (("results", 0, "items", "gold", "dtype"), "object", "'dtype' is 'object', not one of float32"),
