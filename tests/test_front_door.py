@@ -194,7 +194,7 @@ def test_a_map_is_drawn_where_it_is_asked_for():
 
 
 def test_how_pairs_are_found_is_for_communities():
-    with pytest.raises(InputError, match="are for communities"):
+    with pytest.raises(InputError, match="apply only to communities"):
         twinvec.cluster_texts(TEXTS, model=CountedWords(), method="index")
 
 

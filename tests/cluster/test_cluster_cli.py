@@ -157,7 +157,7 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-k", "9"], "7 vectors cannot make 9 clusters. Ask for fewer."),
+        (["-k", "9"], "7 vectors are too few for 9 clusters. Choose fewer clusters."),
         (["-k", "0"], "0 is not in the range"),
         (["-a", "means"], "'means' is not one of"),
         (["--min-size", "3"], "--min-size is for communities, not for kmeans"),

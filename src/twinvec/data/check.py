@@ -34,18 +34,7 @@ from twinvec.model.tokenizer import load_tokenizer
 from twinvec.progress import Progress
 from twinvec.types import Ids
 
-__all__ = [
-    "OtherTexts",
-    "check_examples",
-    "count_tokens",
-    "equal_rows",
-    "find_contradictions",
-    "find_duplicates",
-    "read_other_texts",
-    "report_on",
-    "text_grid",
-    "text_key",
-]
+__all__ = ["check_examples", "count_tokens", "find_duplicates", "text_key"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,7 @@ from twinvec.errors import InputError, UnknownNameError
 from twinvec.files import digest_files, new_file
 from twinvec.progress import Progress
 
-__all__ = [
-    "TIMEOUT_S",
-    "check_digest",
-    "download",
-    "get_data_sets",
-    "install",
-]
+__all__ = ["get_data_sets"]
 
 logger = logging.getLogger(__name__)
 

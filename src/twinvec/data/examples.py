@@ -20,7 +20,7 @@ from twinvec.data.values import TARGETS, one_text, range_hint, texts_of
 from twinvec.errors import InputError, RowError
 from twinvec.types import Array, Ids
 
-__all__ = ["Example", "Examples", "Gathered", "check_whole", "gather_examples", "read_examples"]
+__all__ = ["Examples", "Gathered", "check_whole", "gather_examples", "read_examples"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,18 +34,7 @@ from twinvec.errors import InputError, RowError
 from twinvec.extras import require
 from twinvec.types import Array
 
-__all__ = [
-    "TextRows",
-    "open_csv",
-    "open_jsonl",
-    "open_parquet",
-    "open_table",
-    "open_tsv",
-    "read_rows",
-    "read_text_rows",
-    "read_texts",
-    "write_parquet",
-]
+__all__ = ["TextRows", "open_table", "read_rows", "read_text_rows", "read_texts", "write_parquet"]
 
 Numbered: TypeAlias = tuple[int, dict[str, object] | RowError]  # a line's number, and its object or what is wrong
 

@@ -16,7 +16,6 @@ from twinvec.data.table import Table, check_columns
 from twinvec.errors import InputError, UnknownNameError, check_name
 
 __all__ = [
-    "KINDS",
     "TEXT_ROLES",
     "DataSource",
     "Kind",

@@ -14,16 +14,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "are_near_duplicates",
-    "docstring_sentences",
-    "gather_sentences",
-    "python_files",
-    "shared_words",
-    "split_sentences",
-    "words",
-]
+__all__ = ["FUNCTION_WORDS", "are_near_duplicates", "gather_sentences", "shared_words", "split_sentences"]
 
 SKIPPED_FOLDERS = frozenset({"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"})
 MIN_WORDS, MAX_WORDS = 3, 60

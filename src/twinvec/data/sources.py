@@ -75,11 +75,7 @@ YEARS = {
 }
 AS_WRITTEN = "The texts are as SemEval wrote them; SentEval and MTEB have them tokenized and in lower case."
 SNLI_SPLITS = {"train": "snli-train", "dev": "snli-dev", "test": "snli-test"}
-MNLI_SPLITS = {
-    "train": "mnli-train",
-    "dev_matched": "mnli-dev-matched",
-    "dev_mismatched": "mnli-dev-mismatched",
-}
+MNLI_SPLITS = {"train": "mnli-train", "dev_matched": "mnli-dev-matched", "dev_mismatched": "mnli-dev-mismatched"}
 KORSTS_SUMS = {
     "train": "b5aaa7f957d6ff46f4b6834a8b0f024a9234a6eefe9289aed66746b4533da3b8",
     "dev": "d835b65b424401fbcce6be28a78159df8d61f5b19977ea7a0b83b8cb6105f393",

@@ -15,10 +15,7 @@ from typing import NamedTuple, TypeAlias
 from twinvec.errors import InputError, RowError, UnknownNameError, shown
 
 __all__ = [
-    "DEFAULT_COLUMNS",
-    "READ_FORMATS",
     "STDIN",
-    "WRITE_FORMATS",
     "Record",
     "Row",
     "Table",

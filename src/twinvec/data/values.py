@@ -15,7 +15,7 @@ from twinvec.errors import InputError, RowError
 from twinvec.json_checks import shown_json
 from twinvec.model.tokenizer import check_text
 
-__all__ = ["TARGETS", "one_text", "range_hint", "score_of", "texts_of"]
+__all__ = ["TARGETS", "one_text", "range_hint", "texts_of"]
 
 MARKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
 COMMON_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # to suggest one

@@ -23,7 +23,7 @@ from twinvec.files import check_target, new_file
 from twinvec.progress import standard_output
 from twinvec.types import Array
 
-__all__ = ["check_rows_target", "jsonl_row", "npy_header", "write_rows", "write_vectors"]
+__all__ = ["check_rows_target", "jsonl_row", "write_rows", "write_vectors"]
 
 HEADER_BYTES = 128  # magic 6, version 2, length 2, and a dict padded to fill the rest
 

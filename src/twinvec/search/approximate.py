@@ -36,7 +36,6 @@ __all__ = [
     "measure_recall",
     "pairs_above",
     "sample_rows",
-    "share_found",
     "tune_effort",
 ]
 

@@ -13,21 +13,7 @@ from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder, em
 from twinvec.search.exact import search
 from twinvec.search.pairs import most_similar_pairs
 
-__all__ = [
-    "FEW_WORDS",
-    "N_ANSWERS",
-    "N_CANDIDATES",
-    "N_NEAREST",
-    "N_REWORDED",
-    "N_SENTENCES",
-    "QUESTIONS",
-    "Answer",
-    "Demo",
-    "Match",
-    "Times",
-    "choose_pairs",
-    "run_demo",
-]
+__all__ = ["Answer", "Demo", "Match", "Times", "run_demo"]
 
 Result = TypeVar("Result")
 

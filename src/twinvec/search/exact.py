@@ -15,21 +15,16 @@ from twinvec.engine.batches import usable_cores
 from twinvec.errors import check_at_least
 from twinvec.search.measures import Measure, blocks_of, check_widths, find_measure, lengths_of
 from twinvec.types import Array, Ids, Vectors
-from twinvec.vectors import checked_rows, numeric_rows
+from twinvec.vectors import numeric_rows
 
 __all__ = [
-    "Candidates",
     "Hits",
     "RunningHits",
     "Workers",
     "best_order",
-    "by_query",
-    "checked_rows",
-    "falling",
     "first_thresholds",
     "join_hits",
     "no_hits",
-    "ranks",
     "search",
     "top_k",
 ]

@@ -17,16 +17,7 @@ from twinvec.search.measures import check_widths, find_measure
 from twinvec.types import Array, Ids
 from twinvec.vectors import numeric_rows
 
-__all__ = [
-    "Index",
-    "IndexKind",
-    "IndexSettings",
-    "check_queries",
-    "choose_index",
-    "index_bytes",
-    "rescored",
-    "search_index",
-]
+__all__ = ["Index", "IndexKind", "IndexSettings", "check_queries", "choose_index", "rescored", "search_index"]
 
 IndexKind = Literal["exact", "flat", "hnsw", "ivf-sq8", "ivf-pq"]
 

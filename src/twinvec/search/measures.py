@@ -15,7 +15,6 @@ from twinvec.vectors import ROWS_AT_ONCE, SIMILARITIES, check_finite
 
 __all__ = [
     "MEASURES",
-    "Block",
     "Measure",
     "blocks_of",
     "check_widths",
@@ -162,17 +161,9 @@ def _cosine(left: Array, right: Array) -> Array:
 
 MEASURES: dict[str, Measure] = {
     "cosine": Measure(
-        unit_block,
-        _product,
-        lambda lengths, longest, width: np.full(len(lengths), product_rounding(width)),
-        _cosine,
+        unit_block, _product, lambda lengths, longest, width: np.full(len(lengths), product_rounding(width)), _cosine
     ),
-    "dot": Measure(
-        _as_is,
-        _product,
-        lambda lengths, longest, width: lengths * longest * product_rounding(width),
-        _dot,
-    ),
+    "dot": Measure(_as_is, _product, lambda lengths, longest, width: lengths * longest * product_rounding(width), _dot),
     "euclidean": Measure(
         _as_is,
         _other("euclidean"),

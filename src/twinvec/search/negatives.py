@@ -26,7 +26,7 @@ from twinvec.search.exact import search
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import checked_rows, numeric_rows, similarity_pairwise
 
-__all__ = ["Mined", "NegativeSettings", "Negatives", "Triplet", "hard_negatives", "mine_negatives", "mine_triplets"]
+__all__ = ["Mined", "NegativeSettings", "hard_negatives", "mine_negatives", "mine_triplets"]
 
 
 @dataclass(frozen=True, slots=True)

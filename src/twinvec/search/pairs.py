@@ -25,7 +25,6 @@ __all__ = [
     "join_pairs",
     "most_similar_pairs",
     "no_pairs",
-    "triangle_blocks",
 ]
 
 PAIRS_AT_ONCE = 8192  # 50 MB of float64 rows of width 384

@@ -18,17 +18,11 @@ from twinvec.search.approximate import (
 )
 from twinvec.search.exact import search
 from twinvec.search.index import Index
-from twinvec.search.neighbors import (
-    Duplicates,
-    duplicate_rows,
-    neighbor_pairs,
-    neighbors,
-    with_equal_texts,
-)
+from twinvec.search.neighbors import Duplicates, duplicate_rows, neighbor_pairs, neighbors, with_equal_texts
 from twinvec.search.pairs import Pairs, most_similar_pairs
 from twinvec.types import Vectors
 
-__all__ = ["TextHit", "find_duplicates", "find_pairs", "listed_texts", "pair_index", "search_texts"]
+__all__ = ["find_duplicates", "find_pairs", "listed_texts", "pair_index", "search_texts"]
 
 Tell = Callable[[str], None]
 
