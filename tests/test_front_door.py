@@ -168,7 +168,7 @@ def test_vectors_that_an_embedder_should_not_give_are_refused_with_its_name(monk
 
 @pytest.mark.parametrize("function", [twinvec.find_pairs, twinvec.find_duplicates, twinvec.cluster_texts])
 def test_one_text_is_not_a_list_and_unknown_methods_are_named(function):
-    with pytest.raises(InputError, match="One text was given where a list is needed"):
+    with pytest.raises(InputError, match="must be a list of texts, not a single string"):
         function("a text", model=CountedWords())
     settings = {"settings": CommunitySettings()} if function is twinvec.cluster_texts else {}
     with pytest.raises(UnknownNameError, match="Did you mean 'exact'"):

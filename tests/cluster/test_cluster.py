@@ -351,8 +351,8 @@ def test_umap_that_is_missing_is_named_with_its_extra(monkeypatch):
         (lambda: KMeansSettings(0), "n_clusters must be at least 1"),
         (lambda: KMeansSettings(tolerance=1), "tolerance must be"),
         (lambda: CommunitySettings(min_size=0), "min_size must be at least 1"),
-        (lambda: CommunitySettings(float("nan")), "threshold must be a number"),
-        (lambda: AgglomerativeSettings(float("inf")), "threshold must be a number"),
+        (lambda: CommunitySettings(float("nan")), "threshold must be a finite number"),
+        (lambda: AgglomerativeSettings(float("inf")), "threshold must be a finite number"),
     ],
 )
 def test_settings_without_sense_are_refused(call, message):
