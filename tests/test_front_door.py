@@ -89,7 +89,7 @@ def test_a_target_that_exists_is_refused_before_a_model_is_looked_for(source, tm
     model = twinvec.ModelEmbedder("no/such/model")
     with pytest.raises(InputError, match="exists already"):
         twinvec.embed_file(source, tmp_path / "v.npy", model)
-    with pytest.raises(InputError, match="There is no file"):
+    with pytest.raises(InputError, match="File not found"):
         twinvec.embed_file(tmp_path / "none.txt", tmp_path / "w.npy", model)
 
 

@@ -1,7 +1,7 @@
-"""Where the public data sets are: one table of addresses, checksums, licenses, and how their files are read.
+"""The public data sets: addresses, checksums, licenses and readers.
 
-A checksum is the sha256 of the file as its owner hands it out. Where none could be confirmed it is None: the file is
-then taken by https alone, and reported as not checked. Files of a repository are those of one commit.
+A checksum is the sha256 of the file as published by its owner. If none could be confirmed it is None: the file is then
+downloaded only over https, and reported as not verified. Files of a repository are pinned to one commit.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from twinvec.errors import InputError
 
 __all__ = ["SOURCES", "DataSet", "Download", "with_checksums"]
 
-RESEARCH = "research use; ask its owners for any other"
+RESEARCH = "research use; ask the owners about other uses"
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file to fetch, and the sha256 it must have (None: not known)."""
+    """A file to download, and its sha256 (None: not known)."""
 
     address: str
     sha256: str | None = None
 
     @property
     def name(self) -> str:
-        """The file's own name."""
+        """The file name."""
         return self.address.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A public data set: its files, and the reader that makes tables of them."""
+    """A public data set: its files, and the reader that turns them into tables."""
 
     name: str
     what: str
@@ -44,18 +44,20 @@ class DataSet:
 
 
 def with_checksums(data_set: DataSet, trusted: Sequence[str]) -> DataSet:
-    """The data set with checksums that the user trusts, one for each file. A known one cannot be replaced."""
+    """The data set with checksums trusted by the user, one per file. Known checksums cannot be replaced."""
     files = data_set.downloads
     if len(trusted) != len(files):
         raise InputError(
-            f"{data_set.name} has {len(files)} files, but {len(trusted)} sha256 were given.",
-            hint=f"Give one for each, in this order: {', '.join(each.name for each in files)}.",
+            f"{data_set.name} has {len(files)} files, but {len(trusted)} sha256 were passed.",
+            hint=f"Pass one per file, in this order: {', '.join(each.name for each in files)}.",
         )
     for each, value in zip(files, trusted, strict=True):
         if not re.fullmatch("[0-9a-fA-F]{64}", value):
-            raise InputError(f"{value!r:.80} is not a sha256.", hint="Give 64 hexadecimal digits, as sha256sum shows.")
+            raise InputError(
+                f"Invalid sha256 {value!r:.80}.", hint="Pass the 64 hexadecimal digits that sha256sum prints."
+            )
         if each.sha256 not in (None, value.lower()):
-            raise InputError(f"The sha256 of {each.name} is known: {each.sha256}, not {value.lower()}.")
+            raise InputError(f"The known sha256 of {each.name} is {each.sha256}, not {value.lower()}.")
     found = (replace(each, sha256=value.lower()) for each, value in zip(files, trusted, strict=True))
     return replace(data_set, downloads=tuple(found))
 
@@ -73,7 +75,7 @@ YEARS = {
     "sts15": f"{STS_WIKI}/d/da/STS2015-en-test.zip",
     "sts16": f"{STS_WIKI}/9/98/STS2016-en-test.zip",
 }
-AS_WRITTEN = "The texts are as SemEval wrote them; SentEval and MTEB have them tokenized and in lower case."
+AS_WRITTEN = "The texts are those of SemEval; SentEval and MTEB use them tokenized and in lower case."
 SNLI_SPLITS = {"train": "snli-train", "dev": "snli-dev", "test": "snli-test"}
 MNLI_SPLITS = {"train": "mnli-train", "dev_matched": "mnli-dev-matched", "dev_mismatched": "mnli-dev-mismatched"}
 KORSTS_SUMS = {
@@ -127,7 +129,7 @@ ALL = (
     DataSet(
         "mnli",
         "MultiNLI: train, dev matched and mismatched",
-        "OANC and others, see its paper",
+        "OANC and others, see the paper",
         (
             Download(
                 "https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip",
@@ -142,11 +144,11 @@ ALL = (
         RESEARCH,
         (Download(f"{SENTEVAL}/datasmall_NB_ACL12.zip"),),
         rows.read_reviews,
-        "SentEval tokenizes these texts once more.",
+        "SentEval tokenizes these texts again.",
     ),
     DataSet(
         "sst2",
-        "SST-2 as SentEval has it: train, dev, test",
+        "SST-2 in the version of SentEval: train, dev, test",
         RESEARCH,
         tuple(Download(f"{SIF}/sentiment-{split}") for split in ("train", "dev", "test")),
         rows.read_sst2,
@@ -200,7 +202,7 @@ ALL = (
     ),
     DataSet(
         "cranfield",
-        "Cranfield retrieval test: documents, queries, judgements",
+        "Cranfield retrieval test: documents, queries, relevance judgments",
         "public test collection",
         (Download("https://ir.dcs.gla.ac.uk/resources/test_collections/cran/cran.tar.gz"),),
         rows.read_cranfield,
