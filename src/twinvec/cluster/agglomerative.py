@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import LINKAGES, Linkage
-from twinvec.cluster.kmeans import check_not_empty
+from twinvec.cluster.kmeans import nonempty_rows
 from twinvec.errors import InputError, check_name
 from twinvec.search.measures import unit_rows_of
 from twinvec.search.pairs import check_limits
 from twinvec.types import Ids, Vectors
-from twinvec.vectors import numeric_rows
 
 __all__ = ["Agglomerative", "AgglomerativeSettings"]
 
@@ -53,8 +52,7 @@ class Agglomerative:
 
     def fit(self, vectors: ArrayLike) -> Agglomerative:
         """Find the clusters of ``vectors`` ``(n, width)``."""
-        rows = numeric_rows(vectors, "vectors")
-        check_not_empty(rows)
+        rows = nonempty_rows(vectors)
         if len(rows) > MOST_ROWS:
             raise InputError(
                 f"Agglomerative clustering keeps the scores of all pairs in memory: {len(rows):,} vectors are too many "

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.cluster.kmeans import check_not_empty
+from twinvec.cluster.kmeans import nonempty_rows
 from twinvec.errors import check_at_least
 from twinvec.search.approximate import pairs_above
 from twinvec.search.index import Index
 from twinvec.search.neighbors import Graph, graph_of
 from twinvec.search.pairs import all_pairs_above, check_limits, exact_cosines
 from twinvec.types import Array, Ids
-from twinvec.vectors import numeric_rows
 
 __all__ = ["Communities", "CommunitySettings"]
 
@@ -55,8 +54,7 @@ class Communities:
 
     def fit(self, vectors: ArrayLike, *, index: Index | None = None) -> Communities:
         """Find the communities of ``vectors`` ``(n, width)``; an ``index`` of them replaces exact neighbor search."""
-        rows = numeric_rows(vectors, "vectors")
-        check_not_empty(rows)
+        rows = nonempty_rows(vectors)
         threshold = self.settings.threshold
         pairs = all_pairs_above(rows, threshold) if index is None else [pairs_above(rows, threshold, index=index)]
         found = find_communities(graph_of(pairs, len(rows)), self.settings.min_size)

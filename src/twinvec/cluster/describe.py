@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import PROJECTIONS, Projection
-from twinvec.cluster.kmeans import check_not_empty
+from twinvec.cluster.kmeans import nonempty_rows
 from twinvec.data.sentences import FUNCTION_WORDS
 from twinvec.errors import InputError, check_name
 from twinvec.extras import require
@@ -151,9 +151,7 @@ def choose_projection(wanted: Projection, n: int) -> Literal["pca", "umap"]:
 
 def map_vectors(vectors: ArrayLike, projection: Projection = "auto", *, seed: int = 0) -> NDArray[np.float32]:
     """Two-dimensional coordinates, ``(n, 2)``, of ``vectors`` ``(n, width)``. Similar rows get nearby points."""
-    rows = numeric_rows(vectors, "vectors")
-    check_not_empty(rows)
-    units = unit_rows_of(rows)
+    units = unit_rows_of(nonempty_rows(vectors))
     if choose_projection(projection, len(units)) == "pca":
         return principal_points(units)
     umap = require("umap", extra="map", feature="A map by UMAP")

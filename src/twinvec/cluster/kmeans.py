@@ -13,13 +13,15 @@ from twinvec.search.measures import unit_rows_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import numeric_rows, unit_rows
 
-__all__ = ["KMeans", "KMeansSettings", "check_not_empty"]
+__all__ = ["KMeans", "KMeansSettings", "nonempty_rows"]
 
 
-def check_not_empty(rows: Array) -> None:
-    """Refuse an empty list of vectors."""
+def nonempty_rows(vectors: ArrayLike) -> Array:
+    """Return vectors as an array ``(n, width)``, or raise an error if there are none."""
+    rows = numeric_rows(vectors, "vectors")
     if not len(rows):
         raise InputError("There are no vectors to cluster.", hint="Pass at least one.")
+    return rows
 
 
 BLOCK_ROWS = 4096
@@ -61,8 +63,7 @@ class KMeans:
 
     def fit(self, vectors: ArrayLike) -> KMeans:
         """Find the clusters of ``vectors`` ``(n, width)``."""
-        rows = numeric_rows(vectors, "vectors")
-        check_not_empty(rows)
+        rows = nonempty_rows(vectors)
         if len(rows) < self.settings.n_clusters:
             raise InputError(
                 f"{len(rows)} vectors are too few for {self.settings.n_clusters} clusters.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from twinvec.data.examples import Examples, Gathered, check_whole, gather_examples
@@ -52,37 +53,26 @@ class Survey:
 
 def survey_examples(source: DataSource, table: Table) -> Survey:
     """Read an open table to the end, and collect the errors of its rows."""
-    faults = _Faults()
-    found = gather_examples(source, table, on_bad=faults.add)
+    counts: Counter[str] = Counter()
+    first: dict[str, list[RowError]] = {}  # a few errors of each fault, to limit memory
+
+    def count(error: RowError) -> None:
+        counts[error.fault] += 1
+        if counts[error.fault] <= N_SHOWN:
+            first.setdefault(error.fault, []).append(error)
+
+    found = gather_examples(source, table, on_bad=count)
     refusal = ""
     try:
-        if len(found.examples) or not faults.counts:
+        if len(found.examples) or not counts:
             check_whole(found, source)
     except InputError as error:
         refusal = str(error)
-    return Survey(source, found, faults.summary(), refusal)
-
-
-@dataclass(frozen=True, slots=True)
-class _Faults:
-    """Error counts by fault, with the first few errors of each to limit memory."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    first: dict[str, list[RowError]] = field(default_factory=dict)
-
-    def add(self, error: RowError) -> None:
-        """Count an error."""
-        self.counts[error.fault] = self.counts.get(error.fault, 0) + 1
-        kept = self.first.setdefault(error.fault, [])
-        if len(kept) < N_SHOWN:
-            kept.append(error)
-
-    def summary(self) -> tuple[Fault, ...]:
-        """The faults, most frequent first."""
-        return tuple(
-            Fault(name, count, tuple(error.problem for error in self.first[name]), self.first[name][0].hint)
-            for name, count in sorted(self.counts.items(), key=lambda item: -item[1])
-        )
+    faults = tuple(
+        Fault(name, n, tuple(error.problem for error in first[name]), first[name][0].hint)
+        for name, n in counts.most_common()
+    )
+    return Survey(source, found, faults, refusal)
 
 
 @dataclass(frozen=True, slots=True)

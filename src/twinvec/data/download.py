@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 TIMEOUT_S = 60.0
 MAX_BYTES = 1 << 32  # the largest data set has 227 MB
 RESUME = "Run the command again to resume."
+CHANGED = "The file was corrupted or has changed, and was deleted. Try again; if it fails again, report it."
 
 
 def download(wanted: Download, folder: Path, *, timeout_s: float = TIMEOUT_S) -> Path:
@@ -48,7 +49,11 @@ def download(wanted: Download, folder: Path, *, timeout_s: float = TIMEOUT_S) ->
         folder.mkdir(parents=True, exist_ok=True)
         if not whole.is_file():
             _fetch(wanted.address, partial, timeout_s)
-            _check(wanted, partial)
+            try:
+                check_digest(wanted, partial, source=wanted.address, hint=CHANGED)
+            except InputError:
+                _delete_partial(partial)
+                raise
             partial.replace(whole)
             _tag_of(partial).unlink(missing_ok=True)
     except OSError as error:  # disk full, or folder not writable
@@ -67,15 +72,6 @@ def check_digest(wanted: Download, file: Path, *, source: str, hint: str) -> Non
     sha256 = digest_files([file])
     if sha256 != wanted.sha256:
         raise InputError(f"{source} has the sha256 {sha256}, expected {wanted.sha256}.", hint=hint)
-
-
-def _check(wanted: Download, partial: Path) -> None:
-    hint = "The file was corrupted or has changed, and was deleted. Try again; if it fails again, report it."
-    try:
-        check_digest(wanted, partial, source=wanted.address, hint=hint)
-    except InputError:
-        _delete_partial(partial)
-        raise
 
 
 def _fetch(address: str, partial: Path, timeout_s: float) -> None:
@@ -264,10 +260,13 @@ def install(
     note = folder / DOWNLOADS / f"{name}.files"  # the files of an earlier call
     if not replace and note.is_file() and all((folder / line).is_file() for line in note.read_text().splitlines()):
         return []
-    if files_in is None:
-        files = [_download_for(each, folder / DOWNLOADS, timeout_s, name) for each in data_set.downloads]
-    else:
-        files = [_local(each, files_in, name) for each in data_set.downloads]
+    try:
+        if files_in is None:
+            files = [download(each, folder / DOWNLOADS, timeout_s=timeout_s) for each in data_set.downloads]
+        else:
+            files = [_local(each, files_in) for each in data_set.downloads]
+    except InputError as error:
+        raise InputError(f"{name}: {error.problem}", hint=error.hint) from error
     try:
         targets, written = _write_all(data_set, files, folder, replace=replace)
     except _NotReadable as error:
@@ -279,17 +278,10 @@ def install(
     return written
 
 
-def _download_for(wanted: Download, folder: Path, timeout_s: float, name: str) -> Path:
-    try:
-        return download(wanted, folder, timeout_s=timeout_s)
-    except InputError as error:
-        raise InputError(f"{name}: {error.problem}", hint=error.hint) from error
-
-
-def _local(wanted: Download, folder: Path, name: str) -> Path:
+def _local(wanted: Download, folder: Path) -> Path:
     file = folder / wanted.name
     if not file.is_file():
-        raise InputError(f"{name}: file not found: {file}.", hint=f"Download it from {wanted.address}.")
+        raise InputError(f"file not found: {file}.", hint=f"Download it from {wanted.address}.")
     check_digest(wanted, file, source=str(file), hint=f"It differs from the file at {wanted.address}.")
     return file
 

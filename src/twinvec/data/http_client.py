@@ -45,7 +45,6 @@ class Readable(Protocol):
 
     def read1(self, n: int = -1, /) -> bytes:
         """Return the bytes available, at most ``n``; empty at the end."""
-        ...
 
 
 def check_address(address: str, *, example: str) -> SplitResult:

@@ -78,6 +78,15 @@ YEARS = {
 AS_WRITTEN = "The texts are those of SemEval; SentEval and MTEB use them tokenized and in lower case."
 SNLI_SPLITS = {"train": "snli-train", "dev": "snli-dev", "test": "snli-test"}
 MNLI_SPLITS = {"train": "mnli-train", "dev_matched": "mnli-dev-matched", "dev_mismatched": "mnli-dev-mismatched"}
+SUMS = {
+    "sick": "da272af924399fc2de4889ed55383e38822c10d16c4a949a89d597d09a0b7912",
+    "snli": "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
+    "mnli": "049f507b9e36b1fcb756cfd5aeb3b7a0cfcb84bf023793652987f7e7e0957822",
+}
+MRPC_SUMS = {
+    "train": "60a9b09084528f0673eedee2b69cb941920f0b8cd0eeccefc464a98768457f89",
+    "test": "a04e271090879aaba6423d65b94950c089298587d9c084bf9cd7439bd785f784",
+}
 KORSTS_SUMS = {
     "train": "b5aaa7f957d6ff46f4b6834a8b0f024a9234a6eefe9289aed66746b4533da3b8",
     "dev": "d835b65b424401fbcce6be28a78159df8d61f5b19977ea7a0b83b8cb6105f393",
@@ -106,36 +115,21 @@ ALL = (
         "sick",
         "SICK relatedness and entailment: train, trial, test",
         "CC BY-NC-SA 3.0",
-        (
-            Download(
-                "https://zenodo.org/record/2787612/files/SICK.zip",
-                "da272af924399fc2de4889ed55383e38822c10d16c4a949a89d597d09a0b7912",
-            ),
-        ),
+        (Download("https://zenodo.org/record/2787612/files/SICK.zip", SUMS["sick"]),),
         rows.read_sick,
     ),
     DataSet(
         "snli",
         "Stanford NLI: train, dev, test",
         "CC BY-SA 4.0",
-        (
-            Download(
-                "https://nlp.stanford.edu/projects/snli/snli_1.0.zip",
-                "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
-            ),
-        ),
+        (Download("https://nlp.stanford.edu/projects/snli/snli_1.0.zip", SUMS["snli"]),),
         rows.read_nli("snli_1.0", SNLI_SPLITS),
     ),
     DataSet(
         "mnli",
         "MultiNLI: train, dev matched and mismatched",
         "OANC and others, see the paper",
-        (
-            Download(
-                "https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip",
-                "049f507b9e36b1fcb756cfd5aeb3b7a0cfcb84bf023793652987f7e7e0957822",
-            ),
-        ),
+        (Download("https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip", SUMS["mnli"]),),
         rows.read_nli("multinli_1.0", MNLI_SPLITS),
     ),
     DataSet(
@@ -167,16 +161,7 @@ ALL = (
         "mrpc",
         "MSR paraphrase pairs: train, test",
         RESEARCH,
-        (
-            Download(
-                f"{SENTEVAL}/msr_paraphrase_train.txt",
-                "60a9b09084528f0673eedee2b69cb941920f0b8cd0eeccefc464a98768457f89",
-            ),
-            Download(
-                f"{SENTEVAL}/msr_paraphrase_test.txt",
-                "a04e271090879aaba6423d65b94950c089298587d9c084bf9cd7439bd785f784",
-            ),
-        ),
+        tuple(Download(f"{SENTEVAL}/msr_paraphrase_{split}.txt", sha256) for split, sha256 in MRPC_SUMS.items()),
         rows.read_mrpc,
     ),
     DataSet(

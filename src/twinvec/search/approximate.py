@@ -49,7 +49,6 @@ class RowSource(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """``(n, width)``."""
-        ...
 
     def __getitem__(self, rows: slice, /) -> Array: ...
 

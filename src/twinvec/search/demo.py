@@ -88,7 +88,7 @@ def run_demo(
         say(f"This Python has only {len(texts):,} distinct sentences; using all of them.")
     embedder = as_embedder(model)
     say(f"Loading {_describe(embedder)} ...")
-    _, loading_s = timed(lambda: _load(embedder))
+    _, loading_s = timed(lambda: embedder.encoder if isinstance(embedder, ModelEmbedder) else None)
     say(f"Embedding {len(texts):,} sentences ...")
     vectors, embedding_s = timed(lambda: embed_texts(embedder, texts, role="document"))
     say(f"Comparing all {len(texts) * (len(texts) - 1) // 2:,} pairs ...")
@@ -111,11 +111,6 @@ def _describe(embedder: Embedder) -> str:
     if isinstance(embedder, ModelEmbedder):
         return f"{embedder.model} ({embedder.settings['precision']})"
     return embedder.name
-
-
-def _load(embedder: Embedder) -> None:
-    if isinstance(embedder, ModelEmbedder):
-        _ = embedder.encoder
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:

@@ -185,23 +185,18 @@ class Index(Protocol):
     @property
     def is_trained(self) -> bool:
         """Whether vectors can be added."""
-        ...
 
     def train(self, sample: Array) -> None:
         """Train the index on a sample ``(n, width)``."""
-        ...
 
     def add(self, vectors: ArrayLike) -> None:
         """Add vectors ``(n, width)``."""
-        ...
 
     def search(self, queries: ArrayLike, k: int = 10) -> Hits:
         """The approximate ``k`` nearest to each query ``(n, width)``; missing hits have the id -1."""
-        ...
 
     def write(self, folder: Path) -> None:
         """Write the index to a folder."""
-        ...
 
 
 def search_index(index: Index, queries: ArrayLike, *, k: int = 10, vectors: Array | None = None) -> Hits:
