@@ -89,7 +89,7 @@ def test_a_target_that_exists_is_refused_before_a_model_is_looked_for(source, tm
     model = twinvec.ModelEmbedder("no/such/model")
     with pytest.raises(InputError, match="exists already"):
         twinvec.embed_file(source, tmp_path / "v.npy", model)
-    with pytest.raises(InputError, match="There is no file"):
+    with pytest.raises(InputError, match="File not found"):
         twinvec.embed_file(tmp_path / "none.txt", tmp_path / "w.npy", model)
 
 
@@ -168,7 +168,7 @@ def test_vectors_that_an_embedder_should_not_give_are_refused_with_its_name(monk
 
 @pytest.mark.parametrize("function", [twinvec.find_pairs, twinvec.find_duplicates, twinvec.cluster_texts])
 def test_one_text_is_not_a_list_and_unknown_methods_are_named(function):
-    with pytest.raises(InputError, match="One text was given where a list is needed"):
+    with pytest.raises(InputError, match="must be a list of texts, not a single string"):
         function("a text", model=CountedWords())
     settings = {"settings": CommunitySettings()} if function is twinvec.cluster_texts else {}
     with pytest.raises(UnknownNameError, match="Did you mean 'exact'"):
@@ -194,7 +194,7 @@ def test_a_map_is_drawn_where_it_is_asked_for():
 
 
 def test_how_pairs_are_found_is_for_communities():
-    with pytest.raises(InputError, match="are for communities"):
+    with pytest.raises(InputError, match="apply only to communities"):
         twinvec.cluster_texts(TEXTS, model=CountedWords(), method="index")
 
 

@@ -347,8 +347,8 @@ def test_bad_input_is_refused_before_anything_is_written(ram):
     (ram / "taken").mkdir()
     (ram / "taken" / "photo.jpg").write_text("")
     for source, folder, said in [
-        (ram / "none.txt", "out", "There is no file"),
-        (ram / "empty.txt", "out", "holds no texts"),
+        (ram / "none.txt", "out", "File not found"),
+        (ram / "empty.txt", "out", "has no texts"),
         (ListSource([]), "out", "holds no rows"),
         (ListSource(["a", "\ud800"]), "out", "lone surrogate"),
         (ListSource(TEXTS), "taken", "holds no bulk job, but 'photo.jpg'"),

@@ -142,15 +142,15 @@ def test_a_file_that_exists_is_kept_unless_forced(tmp_path, loads):
 
 
 BAD_CALLS = {
-    "missing file": (["embed", "no.txt"], 1, "There is no file no.txt."),
-    "folder": (["embed", "."], 1, "does not tell the format"),
-    "unknown ending": (["embed", "a.docx"], 1, "Name its format (--format"),
+    "missing file": (["embed", "no.txt"], 1, "File not found: no.txt."),
+    "folder": (["embed", "."], 1, "has no extension"),
+    "unknown ending": (["embed", "a.docx"], 1, "Set the format (--format"),
     "wrong column": (["embed", "a.csv", "--column", "txt"], 1, "Did you mean 'text'?"),
     "column of lines": (["embed", "a.txt", "--column", "text"], 1, "Plain lines have no columns"),
     "bad JSON": (["embed", "bad.jsonl"], 1, "bad.jsonl, line 1 is not JSON"),
     "bad UTF-8": (["embed", "latin.txt"], 1, "latin.txt, line 1: byte 2 (0xe9) is not UTF-8"),
-    "empty file": (["embed", "empty.txt"], 1, "empty.txt holds no texts."),
-    "unknown output": (["embed", "a.txt", "-o", "v.csv"], 1, "one of these endings: .npy"),
+    "empty file": (["embed", "empty.txt"], 1, "empty.txt has no texts."),
+    "unknown output": (["embed", "a.txt", "-o", "v.csv"], 1, "one of these extensions for the output: .npy"),
     "no folder": (["embed", "a.txt", "-o", "no/v.npy"], 1, "There is no folder no"),
     "wrong format": (["embed", "a.txt", "--format", "xml"], 2, "'xml' is not one of"),
     "no threads": (["embed", "a.txt", "--threads", "0"], 2, "0 is not in the range x>=1"),
@@ -346,7 +346,7 @@ def test_demo_shows_pairs_answers_and_times(loads, monkeypatch):
     monkeypatch.setattr(demo, "gather_sentences", lambda n: [f"Sentence {i} of {i % 7} here." for i in range(50)])
     result = run("demo")
     assert result.exit_code == 0
-    assert "This Python has only 50 different sentences" in result.stderr
+    assert "This Python has only 50 distinct sentences" in result.stderr
     for question in demo.QUESTIONS:
         assert question in result.stdout
     assert "comparing all 1,225 pairs" in result.stdout

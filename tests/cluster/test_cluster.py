@@ -156,7 +156,7 @@ def test_fewer_different_rows_than_clusters_are_no_trouble():
 
 
 def test_more_clusters_than_rows_are_refused():
-    with pytest.raises(InputError, match="3 vectors cannot make 8 clusters"):
+    with pytest.raises(InputError, match="3 vectors are too few for 8 clusters"):
         KMeans().fit(np.eye(3))
 
 
@@ -194,7 +194,7 @@ def test_equal_rows_are_joined_and_the_chain_ends():
 
 def test_too_many_rows_are_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr(agglomerative, "MOST_ROWS", 10)
-    with pytest.raises(InputError, match=r"too many for 11 vectors .*Use communities or k-means"):
+    with pytest.raises(InputError, match=r"11 vectors are too many .*Use communities or k-means"):
         Agglomerative().fit(np.ones((11, 2)))
 
 
@@ -351,8 +351,8 @@ def test_umap_that_is_missing_is_named_with_its_extra(monkeypatch):
         (lambda: KMeansSettings(0), "n_clusters must be at least 1"),
         (lambda: KMeansSettings(tolerance=1), "tolerance must be"),
         (lambda: CommunitySettings(min_size=0), "min_size must be at least 1"),
-        (lambda: CommunitySettings(float("nan")), "threshold must be a number"),
-        (lambda: AgglomerativeSettings(float("inf")), "threshold must be a number"),
+        (lambda: CommunitySettings(float("nan")), "threshold must be a finite number"),
+        (lambda: AgglomerativeSettings(float("inf")), "threshold must be a finite number"),
     ],
 )
 def test_settings_without_sense_are_refused(call, message):

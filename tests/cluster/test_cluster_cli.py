@@ -157,7 +157,7 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-k", "9"], "7 vectors cannot make 9 clusters. Ask for fewer."),
+        (["-k", "9"], "7 vectors are too few for 9 clusters. Choose fewer clusters."),
         (["-k", "0"], "0 is not in the range"),
         (["-a", "means"], "'means' is not one of"),
         (["--min-size", "3"], "--min-size is for communities, not for kmeans"),
@@ -165,9 +165,9 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
         (["--threshold", "0.5"], "--threshold is for agglomerative and communities, not for kmeans"),
         (["--method", "index"], "--method is for communities, not for kmeans"),
         (["--max-memory", "1GB"], "--max-memory is for communities, not for kmeans"),
-        (["-k", "2", "-o", "out.txt"], "Plain lines hold one column, not 3"),
-        (["-k", "2", "-o", "out.xyz"], "does not tell the format"),
-        (["-k", "2", "-o", "out.parquet.gz"], "parquet is packed already"),
+        (["-k", "2", "-o", "out.txt"], "Plain lines have one column, not 3"),
+        (["-k", "2", "-o", "out.xyz"], "Unknown extension"),
+        (["-k", "2", "-o", "out.parquet.gz"], "parquet is already compressed"),
         (["-k", "2", "-o", "in.csv"], "exists already"),
         (["-k", "2", "-o", "no/where.csv"], "There is no folder no"),
         (["-k", "2", "--report", "in.csv", "--force"], "in.csv is a file, so it is not replaced"),
@@ -201,7 +201,7 @@ def test_labels_are_not_written_over_a_column_of_that_name(tmp_path):
 def test_an_empty_file_is_refused(tmp_path):
     (tmp_path / "in.txt").write_text("")
     result = run("cluster", tmp_path / "in.txt")
-    assert result.exit_code == 1 and "holds no texts" in result.stderr
+    assert result.exit_code == 1 and "has no texts" in result.stderr
 
 
 def test_every_linkage_has_its_rule_of_joining():

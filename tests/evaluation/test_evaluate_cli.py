@@ -229,5 +229,5 @@ def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):
         result = run("data", "get", "sst2", "--data", tmp_path / "new")
         assert result.exit_code == 0, result.output
         assert "sst2: license research." in result.stderr
-        assert "sst2: is there already." in run("data", "get", "sst2", "--data", tmp_path / "new").stderr
+        assert "sst2: already installed." in run("data", "get", "sst2", "--data", tmp_path / "new").stderr
     assert (tmp_path / "new" / "transfer" / "sst2-test.tsv.gz").is_file()

@@ -120,7 +120,7 @@ def answer(content):
 
 BAD_ANSWERS = {
     "status 500": ([refuse(500, b'{"error": {"message": "out of memory"}}')] * 3, r"status 500 \(out of memory\)"),
-    "not found": ([refuse(404)], "status 404.*Check the address and the name of the model"),
+    "not found": ([refuse(404)], "status 404.*Check the URL and the model name"),
     "no key": ([refuse(401)], "status 401.*Set OPENAI_API_KEY"),
     "not JSON": ([refuse(200, b"<html>hello")], "the response is not JSON: '<html>hello'"),
     "no data": ([answer({"vectors": []})], "no list 'data'"),
@@ -159,7 +159,7 @@ def test_a_server_that_does_not_answer_is_given_up():
     def sleep(handler, _):
         time.sleep(0.5)
 
-    message = r"failed in 2 tries: no answer within 0.1 s"
+    message = r"failed after 2 attempts: no response within 0.1 s"
     with serving(Server(faults=[sleep] * 2)) as address, pytest.raises(InputError, match=message):
         endpoint(address, timeout_s=0.1, n_retries=1).embed(["a"])
 
@@ -291,7 +291,7 @@ BAD_CHOICES = [
     ({"model": "a", "command": "b"}, "More than one system to evaluate: a, b"),
     ({"vectors": "v.npy"}, "--vectors requires --texts"),
     ({"model": "a", "texts": "t"}, "--texts requires --vectors"),
-    ({"endpoint": "host/v1", "endpoint_model": "m"}, "'host/v1' is not the address of a server"),
+    ({"endpoint": "host/v1", "endpoint_model": "m"}, "Invalid URL 'host/v1'"),
     ({"endpoint": "http://host/v1"}, "the model name is missing"),
 ]
 

@@ -83,12 +83,12 @@ def test_a_row_of_zeros_and_no_rows_at_all_are_no_trouble():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: search_codes(np.ones((1, 5)), c), "width 5, the vectors 96"),
+        (lambda c: search_codes(np.ones((1, 5)), c), "width 5, but the vectors have width 96"),
         (lambda c: search_codes(QUERIES, c, k=0), "at least 1, got 0"),
         (lambda c: search_codes(QUERIES, c, vectors=VECTORS[:5]), "5 vectors for 3000 codes"),
         (lambda c: encode_codes([[1.0, np.nan]], "int8"), "Row 0 of vectors holds NaN"),
         (lambda c: Codes("int8", np.ones((2, 3)), 3), "int8 of shape"),
-        (lambda c: Codes("int8", np.ones((2, 3), dtype=np.int8), 3), "size of a step"),
+        (lambda c: Codes("int8", np.ones((2, 3), dtype=np.int8), 3), "need a step size for every row"),
     ],
 )
 def test_unusable_codes_are_refused_with_a_reason(call, message):

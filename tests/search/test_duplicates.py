@@ -164,8 +164,8 @@ def test_dedup_writes_parquet_too(tmp_path, fake):
     ("arguments", "message"),
     [
         (["-o", "taken.txt"], "exists already"),
-        (["--report", "taken.txt"], "Plain lines hold one column, not 5"),
-        (["-o", "out.xyz"], "does not tell the format"),
+        (["--report", "taken.txt"], "Plain lines have one column, not 5"),
+        (["-o", "out.xyz"], "Unknown extension"),
         (["--column", "body"], "no column 'body'"),
         (["--threshold", "2"], "not in the range"),
     ],
@@ -183,19 +183,19 @@ def test_dedup_refuses_before_it_writes(tmp_path, fake, monkeypatch, arguments, 
 def test_a_text_with_a_tab_cannot_become_tsv_and_leaves_no_file(tmp_path, fake):
     (tmp_path / "in.jsonl").write_text(json.dumps({"text": "a\tb"}) + "\n")
     result = run("dedup", tmp_path / "in.jsonl", "-o", tmp_path / "out.tsv")
-    assert result.exit_code == 1 and "holds a tab" in result.stderr
+    assert result.exit_code == 1 and "contains a tab" in result.stderr
     assert not (tmp_path / "out.tsv").exists()
 
 
 def test_an_empty_file_is_refused(tmp_path, fake):
     (tmp_path / "in.txt").write_text("")
-    assert "holds no texts" in run("dedup", tmp_path / "in.txt").stderr
+    assert "has no texts" in run("dedup", tmp_path / "in.txt").stderr
 
 
 def test_bad_settings_are_refused():
     with pytest.raises(UnknownNameError, match="Choose from: first, longest"):
         duplicate_rows(np.eye(3), keep="last")
-    with pytest.raises(InputError, match="needs the length of each of the 3 texts"):
+    with pytest.raises(InputError, match=r"needs lengths of shape \(3,\)"):
         duplicate_rows(np.eye(3), keep="longest")
 
 
@@ -212,5 +212,5 @@ def test_pairs_per_text_prints_each_texts_nearest(fake):
 
 
 def test_search_is_not_fooled_by_vectors_of_another_width():
-    with pytest.raises(InputError, match="width 2, the vectors 3"):
+    with pytest.raises(InputError, match="width 2, but the vectors have width 3"):
         search(np.ones((1, 2)), np.ones((4, 3)))

@@ -142,7 +142,7 @@ def test_no_vectors_and_no_queries_give_empty_hits():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: search(np.ones((1, 2)), np.ones((4, 3))), "width 2, the vectors 3"),
+        (lambda: search(np.ones((1, 2)), np.ones((4, 3))), "width 2, but the vectors have width 3"),
         (lambda: search(np.ones((1, 2)), np.ones((4, 2)), k=0), "at least 1, got 0"),
         (lambda: search(np.ones((1, 2)), np.array([[0, np.nan]])), "Row 0 of vectors holds NaN"),
         (lambda: search(["a text"], np.ones((4, 2))), r"numbers of shape \(n, width\)"),
@@ -178,7 +178,7 @@ def test_equal_rows_reach_a_threshold_of_one():
 
 
 def test_a_threshold_that_is_no_number_is_refused():
-    with pytest.raises(InputError, match="threshold must be a number, got nan"):
+    with pytest.raises(InputError, match="threshold must be a finite number, got nan"):
         most_similar_pairs(np.eye(3), threshold=float("nan"))
 
 
@@ -262,7 +262,7 @@ def test_all_pairs_above_a_threshold_need_no_count():
     pairs = most_similar_pairs(vectors, None, threshold=0.7)
     expected = [(i, j) for score, i, j in naive_pairs(vectors) if score >= 0.7]
     assert list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == expected
-    with pytest.raises(InputError, match="Give k, threshold, or both"):
+    with pytest.raises(InputError, match="Set k, threshold, or both"):
         most_similar_pairs(vectors, None)
 
 
