@@ -79,7 +79,7 @@ def test_json_that_breaks_its_readers_is_refused(tmp_path, file, content, proble
 
 
 def test_a_json_file_larger_than_any_config_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("twinvec.files.MOST_JSON_BYTES", 1000)
+    monkeypatch.setattr("twinvec.files.MAX_JSON_BYTES", 1000)
     folder = write_tiny_model(tmp_path / "model")
     (folder / "config.json").write_text("[" + " " * 1000)
     with pytest.raises(ModelFolderError, match="larger than"):
@@ -184,7 +184,7 @@ def test_a_full_disk_is_our_error_and_leaves_nothing(tmp_path, family, monkeypat
 
     monkeypatch.setattr(shutil, "copyfile", refuse)
     (tmp_path / "saved").mkdir()
-    with pytest.raises(InputError, match=r"cannot be written: .*No space left on device.*Nothing was left"):
+    with pytest.raises(InputError, match=r"cannot be written: .*No space left on device.*No partial files remain"):
         encoder.save(tmp_path / "saved/model")
     assert list((tmp_path / "saved").iterdir()) == []
 
