@@ -23,7 +23,7 @@ from twinvec.token_rows import LongTexts, RowMaker
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
-__all__ = ["StaticEncoder", "load", "open_table"]
+__all__ = ["load", "open_table"]
 
 logger = logging.getLogger(__name__)
 

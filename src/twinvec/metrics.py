@@ -11,13 +11,10 @@ from twinvec.errors import InputError
 from twinvec.types import Array
 
 __all__ = [
-    "Cuts",
     "accuracy",
     "average_precision",
-    "completeness",
     "cuts",
     "f1",
-    "homogeneity",
     "pearson",
     "ranks",
     "spearman",

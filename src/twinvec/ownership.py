@@ -24,7 +24,6 @@ from twinvec.errors import InputError
 __all__ = [
     "COLLECTION",
     "INDEX",
-    "MARKER",
     "MODEL",
     "FolderKind",
     "check_ours",

@@ -20,7 +20,7 @@ from twinvec.engine.graph import MICROSOFT, GraphBuilder
 from twinvec.engine.linear import Stream, add_activation, query_key_value
 from twinvec.types import Array, Vectors
 
-__all__ = ["Int8Linear", "fold_contexts", "quantize_columns"]
+__all__ = ["Int8Linear", "fold_contexts"]
 
 SMOOTHING = 0.7
 GELU_ZERO = 24  # of 0..255: gelu's lowest value is -0.17, so most of the range goes to positive values

@@ -22,7 +22,7 @@ from twinvec.ownership import MODEL
 from twinvec.types import Array, Ids, TokenBatch, Vectors
 from twinvec.vectors import unit_rows
 
-__all__ = ["TABLE_NAMES", "TableRuntime", "fill_static", "mean_rows", "read_table", "save_static", "write_static"]
+__all__ = ["TABLE_NAMES", "TableRuntime", "fill_static", "read_table", "save_static", "write_static"]
 
 TABLE, MODEL2VEC_TABLE = TABLE_NAMES = "embedding.weight", "embeddings"
 

@@ -37,7 +37,6 @@ __all__ = [
     "mapped_files",
     "pack_int8",
     "read_weights",
-    "unpack_int8",
     "weight_files",
 ]
 

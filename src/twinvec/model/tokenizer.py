@@ -23,7 +23,7 @@ from twinvec.json_checks import JsonObject
 from twinvec.model.folder import refuse_own_code
 from twinvec.types import Ids
 
-__all__ = ["Tokenizer", "WordReader", "check_text", "check_texts", "load_tokenizer", "splits_at_spaces", "windows"]
+__all__ = ["Tokenizer", "WordReader", "check_text", "check_texts", "load_tokenizer", "windows"]
 
 
 def check_text(text: object, where: str) -> str:
