@@ -96,7 +96,7 @@ def test_calls_are_large_but_bounded_so_that_a_kill_costs_little(tmp_path):
 
 def test_another_width_is_refused(tmp_path):
     CachedEmbedder(Lengths(), tmp_path).embed(["a"])
-    with pytest.raises(InputError, match="width 3; those before have width 2"):
+    with pytest.raises(InputError, match="width 3; earlier vectors have width 2"):
         CachedEmbedder(Lengths(width=3), tmp_path).embed(["b"])
 
 

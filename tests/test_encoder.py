@@ -193,7 +193,7 @@ def test_what_is_no_text_is_refused_with_its_place(encoder, texts, message):
         ({"long": "chop"}, "Unknown long 'chop'"),
         ({"threads": 0}, "threads must be a whole number of at least 1, got 0"),
         ({"runtime": "onnxruntim"}, "Did you mean 'onnxruntime'"),
-        ({"device": "cuda"}, "cannot run on 'cuda'"),
+        ({"device": "cuda"}, "does not support 'cuda'"),
     ],
 )
 def test_a_wrong_option_says_what_would_be_right(tiny_bert, option, message):

@@ -20,7 +20,7 @@ TEXTS = ["the cat sits", "a dog runs", "the cat sits here", "rain and river", "a
 
 
 class CountedWords:
-    """An embedder that is no sentence model: how often each of some words stands in a text."""
+    """An embedder that is not a sentence model: it counts how often some words occur in a text."""
 
     name = identity = "words"
     width, similarity, settings = 4, "cosine", {}
@@ -260,7 +260,7 @@ def test_explain_takes_one_text_or_two(encoder, tiny_bert):
     assert np.array_equal(one.vector, encoder.explain("the cat sits").vector)
     pair = twinvec.explain("the cat", "a dog", model=twinvec.ModelEmbedder(tiny_bert, prompt="here "))
     assert np.array_equal(pair.contributions, encoder.explain_pair("the cat", "a dog", prompt="here ").contributions)
-    with pytest.raises(InputError, match="words has no tokens"):
+    with pytest.raises(InputError, match="words is not a sentence model"):
         twinvec.explain("the cat", model=CountedWords())
 
 

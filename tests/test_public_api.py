@@ -21,7 +21,7 @@ LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 def test_every_public_name_is_there_documented_and_in_the_reference():
     reference = (ROOT / "docs/api.md").read_text()
     assert sorted(twinvec.__all__) == twinvec.__all__
-    assert set(twinvec.__all__) == set(twinvec._PLACES)
+    assert set(twinvec.__all__) == set(twinvec._MODULES)
     for name in twinvec.__all__:
         assert getattr(twinvec, name).__doc__, name
         assert f"`{name}" in reference, f"docs/api.md does not mention {name}"

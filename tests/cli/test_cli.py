@@ -198,7 +198,7 @@ def test_without_a_model_commands_take_that_of_the_environment_and_then_our_own(
 def test_an_empty_name_is_no_model():
     result = run("similarity", "-m", "", "A", "B")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-    assert "The name of the model is empty." in result.stderr
+    assert "The model name is empty." in result.stderr
 
 
 def test_an_error_of_the_library_is_one_line_and_exit_code_one(monkeypatch):

@@ -264,7 +264,7 @@ def test_rows_that_cannot_be_are_refused_and_nothing_is_written(filled, argument
 def test_vectors_that_cannot_be_change_nothing(filled, monkeypatch, bad):
     before = filled.collection.versions()
     monkeypatch.setattr(filled.model._encoder, "encode_document", lambda texts: bad)
-    with pytest.raises(InputError, match=r"NaN|width 15; those before have width 16|returned 2 vectors for 1 texts"):
+    with pytest.raises(InputError, match=r"NaN|width 15; earlier vectors have width 16|returned 2 vectors for 1 texts"):
         filled.collection.add(["something new"], ["n"], [{"also": "new"}])
     assert filled.collection.versions() == before
 

@@ -122,9 +122,9 @@ def test_commands_ask_the_network_only_for_a_model_that_is_named_to_them(shared,
         assert result.exit_code == 1 and "was made with the model 'someone/model', which is not on" in result.stderr
         assert asked == []
         named = run(*command, *options, "--model", "someone/model")
-        assert named.exit_code == 1 and "the hub did not give it" in named.stderr
+        assert named.exit_code == 1 and "the hub did not provide it" in named.stderr
         assert asked.pop() == ("someone/model",)
-    with pytest.raises(ModelNotFoundError, match="the hub did not give it"):
+    with pytest.raises(ModelNotFoundError, match="the hub did not provide it"):
         Collection.open(shared, model="someone/model")
     assert asked == [("someone/model",)]
 

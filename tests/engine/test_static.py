@@ -283,13 +283,13 @@ def change_weights(folder, change):
 
 
 BAD_WEIGHTS = {
-    "holds no table of token vectors": lambda weights: {"other": weights["embedding.weight"]},
+    "contains no table of token vectors": lambda weights: {"other": weights["embedding.weight"]},
     r"has the shape \(24,\), not": lambda weights: {"embedding.weight": weights["embedding.weight"][0]},
-    "holds NaN or infinite": lambda weights: {"embedding.weight": weights["embedding.weight"] * np.float32(np.nan)},
-    r"holds no table of token vectors \(embedding": lambda weights: {
+    "contains NaN or infinity": lambda weights: {"embedding.weight": weights["embedding.weight"] * np.float32(np.nan)},
+    r"contains no table of token vectors \(embedding": lambda weights: {
         "embedding.weight": weights["embedding.weight"].astype(np.int8)
     },
-    r"its scales \(3,\), where one a row is needed": lambda weights: {
+    r"scales of shape \(3,\), not one per row": lambda weights: {
         "embedding.weight": weights["embedding.weight"].astype(np.int8),
         "embedding.weight.scale": np.ones(3, dtype=np.float32),
     },
@@ -308,16 +308,16 @@ def test_other_bad_folders_are_refused(copy):
     with pytest.raises(ModelFolderError, match="has vectors for 9"):
         twinvec.load(copy)
     (copy / "model.safetensors").unlink()
-    with pytest.raises(WeightsError, match="holds no weights"):
+    with pytest.raises(WeightsError, match="contains no weights"):
         twinvec.load(copy)
     (copy / "tokenizer.json").unlink()
-    with pytest.raises(ModelFolderError, match=r"holds no tokenizer\.json"):
+    with pytest.raises(ModelFolderError, match=r"has no tokenizer\.json"):
         twinvec.load(copy)
     rows = json.loads((copy / "modules.json").read_text())
     rows[1]["type"] = "sentence_transformers.models.Pooling"
     write_json(copy / "modules.json", rows)
     write_json(copy / "1_Normalize/config.json", {"pooling_mode": "mean"})
-    with pytest.raises(ModelFolderError, match="Only Normalize may follow"):
+    with pytest.raises(ModelFolderError, match="Only Normalize is supported"):
         twinvec.load(copy)
 
 
@@ -335,7 +335,7 @@ def test_settings_of_other_engines_are_refused_or_said(folder, caplog):
         with pytest.raises(InputError, match="is a static model"):
             twinvec.load(folder, **setting)
     assert twinvec.load(folder, precision="int8").engine.precision == "float32"
-    assert "changes nothing" in caplog.text
+    assert "has no effect" in caplog.text
 
 
 def test_training_does_not_start_from_a_table(folder):

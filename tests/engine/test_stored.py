@@ -54,7 +54,7 @@ def test_vectors_are_kept_as_they_are(values):
 @pytest.mark.parametrize("shape", [(2,), (4,), (3, 1), (1,), ()])
 def test_scales_of_another_shape_are_refused(shape):
     stored = {"w": np.ones((3, 2), dtype=np.int8), "w.scale": np.ones(shape, dtype=np.float32)}
-    with pytest.raises(WeightsError, match=r"file: w has the shape \(3, 2\), and its scales .* one a row is needed"):
+    with pytest.raises(WeightsError, match=r"file: w has the shape \(3, 2\) and scales of shape .* not one per row"):
         unpack_int8(stored, source="file")
 
 

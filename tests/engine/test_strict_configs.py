@@ -154,7 +154,7 @@ ROPE = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4}
 def test_a_value_that_would_change_the_vectors_is_refused_and_torch_is_named(tmp_path, family, key, value):
     folder = write_tiny_model(tmp_path / "model", family)
     edit(folder / "config.json", **{key: value})
-    with pytest.raises(ModelFolderError, match=rf"config.json: {key}.* does not know\. .*runtime='torch'"):
+    with pytest.raises(ModelFolderError, match=rf"config.json: {key}.* does not support\. .*runtime='torch'"):
         twinvec.load(folder)
 
 

@@ -113,7 +113,7 @@ def test_sentence_transformers_refuses_such_a_folder_by_the_modules_name(wk, tmp
 def test_a_plain_model_becomes_a_sentence_model_with_it(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         encoder = twinvec.load(write_plain_model(tmp_path / "plain", "bert"), readout="wk")
-    assert "is no sentence model" in caplog.text and "The readout wk is used" in caplog.text
+    assert "is not a sentence model" in caplog.text and "The readout wk is used" in caplog.text
     encoder.save(tmp_path / "copy")
     assert np.array_equal(twinvec.load(tmp_path / "copy").encode(TEXTS), encoder.encode(TEXTS))
 
@@ -130,12 +130,12 @@ def test_layers_behind_it_are_run(tmp_path):
     encoder = twinvec.load(folder, readout="wk")
     expected = twinvec.unit_rows(by_hand(encoder, TEXTS) @ matrix.T)
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
-    with pytest.raises(InputError, match="has Dense behind its pooling"):
+    with pytest.raises(InputError, match="has Dense after its pooling"):
         encoder.explain_pair("a cat", "a dog")
 
 
 def test_a_start_behind_the_last_layer_is_refused_when_the_model_is_loaded(tiny_bert):
-    with pytest.raises(InputError, match="layer_start=4 leaves nothing of a model with 3 layers"):
+    with pytest.raises(InputError, match="layer_start=4 is beyond the last of 3 layers"):
         twinvec.load(tiny_bert, readout=WKSettings(layer_start=4))
 
 

@@ -81,7 +81,7 @@ ODD_ANSWERS = {
     "beyond float32": (data({"index": 0, "embedding": [1e39]}), "NaN or infinity"),
     "half a number": (data({"index": 0, "embedding": "AAAA"}), "neither a list of numbers nor base64"),
     "empty": (data({"index": 0, "embedding": []}), "neither a list of numbers nor base64"),
-    "deep": ("[" * DEEP, "too many levels"),
+    "deep": ("[" * DEEP, "nested too deeply"),
     "deep vector": (
         '{"data": [{"index": 0, "embedding": ' + "[" * 900 + "]" * 900 + "}]}",
         "neither a list of numbers",

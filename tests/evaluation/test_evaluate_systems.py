@@ -151,7 +151,9 @@ def test_another_width_names_the_request():
     with serving(Server(faults=[wider])) as address:
         subject = endpoint(address)
         subject.embed(["a"])
-        with pytest.raises(InputError, match=r"Request 2 \(1 texts\).*vectors of width 3; those before have width 4"):
+        with pytest.raises(
+            InputError, match=r"Request 2 \(1 texts\).*vectors of width 3; earlier vectors have width 4"
+        ):
             subject.embed(["b"])
 
 
