@@ -217,7 +217,7 @@ def test_a_report_is_not_overwritten_unless_forced_and_nothing_else_even_then(re
 
 def test_a_text_to_draw_needs_a_place_to_draw_it(corpus, tiny_bert):
     result = run("layers", corpus, "-m", tiny_bert, "--text", "a cat")
-    assert result.exit_code == 2 and "give -o FOLDER too" in result.output
+    assert result.exit_code == 2 and "add -o FOLDER" in result.output
 
 
 def test_numbers_come_as_json_from_standard_input_with_words_of_ones_own(tiny_bert, tmp_path):

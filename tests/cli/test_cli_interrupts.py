@@ -58,7 +58,9 @@ def test_index_says_what_stays_and_the_same_command_goes_on(tmp_path, texts, env
     done = lambda: any(folder.rglob("*.lance"))  # noqa: E731
     code, errors = interrupt(["index", texts, "-o", folder], done, env)
     assert code in INTERRUPTED
-    assert errors == f"Interrupted; what was added stays in {folder}, and the same command goes on.\n"
+    assert (
+        errors == f"Interrupted. The texts added so far are kept in {folder}; run the same command again to continue.\n"
+    )
     few = tmp_path / "few.txt"
     few.write_text("".join(texts.read_text().splitlines(keepends=True)[:50]))
     again = subprocess.run(
@@ -73,14 +75,14 @@ def test_embed_into_a_folder_says_what_stays(tmp_path, texts, env):
     command = ["embed", texts, "--out", folder, "--shard-rows", "500"]
     code, errors = interrupt(command, lambda: any(folder.rglob("*.parquet")), env)
     assert code in INTERRUPTED
-    assert errors == f"Interrupted; what was embedded stays in {folder}, and the same command goes on.\n"
+    assert errors == f"Interrupted. Finished shards are kept in {folder}; run the same command again to continue.\n"
 
 
 def test_embed_into_a_file_says_that_it_was_not_written(tmp_path, texts, env):
     target = tmp_path / "vectors.npy"
     code, errors = interrupt(["embed", texts, "-o", target], lambda: any(tmp_path.glob(".vectors.npy*")), env)
     assert code in INTERRUPTED
-    assert errors == f"Interrupted; {target} was not written.\n"
+    assert errors == f"Interrupted. {target} was not written.\n"
     assert not any(tmp_path.glob("*vectors.npy*"))
 
 
@@ -94,7 +96,7 @@ def test_evaluate_says_what_stays(tmp_path, env):
     cache = tmp_path / "cache"
     code, errors = interrupt(["evaluate", "--tasks", "sts12"], lambda: any(cache.rglob("*.vectors")), env)
     assert code in INTERRUPTED
-    assert errors == f"Interrupted; vectors are kept in {cache}, and the same command goes on from there.\n"
+    assert errors == f"Interrupted. Vectors are cached in {cache}; run the same command again to continue.\n"
 
 
 def test_train_says_what_stays(tmp_path, tiny_bert, env):
@@ -108,7 +110,7 @@ def test_train_says_what_stays(tmp_path, tiny_bert, env):
     command = ["train", "sts", file, "-m", tiny_bert, "-o", tmp_path / "model", "--epochs", 50, "--batch-size", 4]
     code, errors = interrupt(command, lambda: log.is_file() and log.read_text().count("\n") > 3, env)
     assert code in INTERRUPTED and "Traceback" not in errors
-    last = f"Interrupted; the same command goes on from the last checkpoint of {tmp_path / 'model'}."
+    last = f"Interrupted. Run the same command again to continue from the last checkpoint of {tmp_path / 'model'}."
     assert errors.splitlines()[-1] == last
 
 

@@ -194,7 +194,7 @@ def test_a_bad_output_is_refused_before_anything_is_embedded(file, monkeypatch, 
 def test_labels_are_not_written_over_a_column_of_that_name(tmp_path):
     (tmp_path / "in.csv").write_text("text,cluster\na,mine\nb,mine\n")
     result = run("cluster", tmp_path / "in.csv", "-k", 1, "-o", tmp_path / "out.csv")
-    assert result.exit_code == 1 and "have a column 'cluster' already" in result.stderr
+    assert result.exit_code == 1 and "already have a column 'cluster'" in result.stderr
     assert run("cluster", tmp_path / "in.csv", "-k", 1, "--column", "text").exit_code == 0
 
 

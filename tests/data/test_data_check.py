@@ -82,9 +82,9 @@ def test_the_report_shows_it_in_a_hundred_columns(folder):
     assert max(map(len, lines)) <= 100
     shown = " ".join(result.stdout.split())
     for part in (
-        "labelled_pairs (guessed from the names of the columns; --kind says otherwise)",
+        "labelled_pairs (guessed from the column names; override with --kind)",
         "columns premise, hypothesis, label",
-        "rows 7: 6 good, 1 left out for their label",
+        "rows 7: 6 good, 1 skipped for their label",
         "repeated rows 1 (line 3)",
         "contradictions 1 pair with more than one label",
         "same text twice 1 (line 5)",
@@ -92,7 +92,7 @@ def test_the_report_shows_it_in_a_hundred_columns(folder):
         "neutral 3 50.0 % █",
         "lines labels the same texts with different labels",
         "2 neutral A cat sits. 4 entailment It is black.",
-        "Training would take this file, with 6 examples.",
+        "Training would accept this file, with 6 examples.",
     ):
         assert part in shown
 
@@ -167,7 +167,7 @@ def test_bad_rows_are_shown_with_places_and_remedy(folder):
         "... and 1 more -> Say the range of the scores: --score-range 0 5",
         "line 3 is not JSON",
         "line 4: 'text1' is null, not a text. -> Remove the row or write a string.",
-        "Training would refuse this file: 8 of its 9 rows are bad.",
+        "Training would reject this file: 8 of its 9 rows are bad.",
     ):
         assert part in shown
 
@@ -177,7 +177,7 @@ def test_a_range_that_is_probably_wrong_is_said_and_ends_with_one(folder):
     result = run("a.csv")
     assert result.exit_code == 1
     shown = " ".join(result.stdout.split())
-    assert "refuse this file: The highest of the 21 scores of a.csv is 1, far below the top of their range" in shown
+    assert "reject this file: The highest of the 21 scores of a.csv is 1, far below the top of their range" in shown
     assert report_of("a.csv", exit_code=1)["refusal"].endswith("score_range = [0, 1] in a recipe.")
 
 

@@ -212,11 +212,11 @@ def test_the_texts_of_all_sts_tasks_are_embedded_in_one_call(folder):
 
 def test_data_sets_are_listed_and_unknown_ones_refused(run, monkeypatch):
     listed = run("data", "get", "--list")
-    assert listed.exit_code == 0 and "snli" in listed.stdout and "not known" in listed.stdout
+    assert listed.exit_code == 0 and "snli" in listed.stdout and "unknown" in listed.stdout
     assert "Did you mean 'snli'" in run("data", "get", "snlii").stderr
     assert run("data", "get").exit_code == 2
     monkeypatch.delenv("TWINVEC_DATA")
-    assert "No data folder was given" in run("data", "get", "snli").stderr
+    assert "No data folder given" in run("data", "get", "snli").stderr
 
 
 def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):

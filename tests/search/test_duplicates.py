@@ -117,7 +117,7 @@ def test_dedup_keeps_all_columns_and_says_what_it_removed(tmp_path, fake):
         (2, 0, "a cat", 1.0),
         (3, 0, "a cat", 1.0),
     ]
-    assert "Kept 2 of 4 texts; 2 repeat one of them." in result.stderr
+    assert "Kept 2 of 4 texts; 2 duplicates removed." in result.stderr
 
 
 def test_dedup_writes_no_formula_if_asked(tmp_path, fake):

@@ -148,7 +148,7 @@ def test_a_name_that_is_neither_a_command_nor_a_recipe_is_a_wrong_call():
 @pytest.mark.usefixtures("with_torch")
 def test_options_that_would_be_forgotten_are_refused(files, tiny_bert, tmp_path):
     arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o", tmp_path / "m", "--patience", 2)
-    assert "need a --dev FILE" in call(*arguments, exit_code=2).stderr
+    assert "require --dev FILE" in call(*arguments, exit_code=2).stderr
     (tmp_path / "recipe.toml").write_text("")
     arguments = ("distill", tmp_path / "recipe.toml", "-o", tmp_path / "m", "--epochs", 2)
     assert "--epochs belongs in the recipe" in call(*arguments, exit_code=2).stderr
@@ -249,7 +249,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(sent, files, tiny_bert,
     assert "Stopping after this step" in errors and "Traceback" not in errors
     assert (tmp_path / "model.run/checkpoint.safetensors").is_file() and not (tmp_path / "model").exists()
     result = call(*arguments, "-o", tmp_path / "model")
-    assert "Going on after step" in result.stderr
+    assert "Resuming after step" in result.stderr
 
 
 def wait_for(condition, process: subprocess.Popen, seconds: float = 60) -> None:
