@@ -262,7 +262,7 @@ def test_nothing_is_written_if_an_evaluation_text_is_left(data, sources, tmp_pat
 
 
 def test_an_empty_data_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no data sets"):
+    with pytest.raises(InputError, match="contains no data sets"):
         contamination.evaluation_texts(tmp_path)
 
 
@@ -348,7 +348,7 @@ def test_a_package_that_cannot_be_had_is_named_with_the_reason(tmp_path, monkeyp
         raise subprocess.CalledProcessError(1, command, output="", stderr="first\nERROR: no such version\n")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(InputError, match=r"pypi: facts 9 cannot be had: ERROR: no such version.*--skip"):
+    with pytest.raises(InputError, match=r"pypi: facts 9 cannot be downloaded: ERROR: no such version.*--skip"):
         fetching.fetch("pypi", "facts", "9", cache=tmp_path)
     assert not list(tmp_path.rglob("*.whl"))
 
