@@ -81,7 +81,7 @@ def test_options_of_a_folder_are_refused_for_a_file(ram, tiny_bert):
     assert embed(ram, tiny_bert, "--max-memory", "lots").exit_code == 1
 
 
-def test_texts_that_are_too_long_are_told_and_counted(ram, tiny_bert, caplog):
+def test_texts_that_are_too_long_are_reported_and_counted(ram, tiny_bert, caplog):
     (ram / "in.txt").write_text("the cat\n" + "the cat sits " * 60 + "\n")
     result = embed(ram, tiny_bert)
     assert "1 texts exceed the model's limit (the longest has" in result.stderr
@@ -107,7 +107,7 @@ def test_the_same_list_gives_the_same_bits_with_any_number_of_threads(tiny_bert,
         assert all(np.array_equal(blocks[0].vectors, block.vectors) for block in blocks)
 
 
-def test_a_model_that_was_sent_gives_the_same_vectors(tiny_bert):
+def test_a_model_shipped_to_a_ray_worker_gives_the_same_vectors(tiny_bert):
     model = ModelEmbedder(str(tiny_bert), {"threads": 2})
     there = shipped(model, "float32").opened(threads=1)
     assert np.array_equal(there.embed_block(TEXTS).vectors, model.embed_block(TEXTS).vectors)

@@ -52,7 +52,7 @@ def texts(tmp_path):
     return file
 
 
-def test_index_says_what_stays_and_the_same_command_goes_on(tmp_path, texts, env):
+def test_index_says_what_is_kept_and_the_same_command_continues(tmp_path, texts, env):
     pytest.importorskip("lancedb")
     folder = tmp_path / "notes"
     done = lambda: any(folder.rglob("*.lance"))  # noqa: E731
@@ -69,7 +69,7 @@ def test_index_says_what_stays_and_the_same_command_goes_on(tmp_path, texts, env
     assert again.returncode == 0, again.stderr
 
 
-def test_embed_into_a_folder_says_what_stays(tmp_path, texts, env):
+def test_embed_into_a_folder_says_what_is_kept(tmp_path, texts, env):
     pytest.importorskip("pyarrow")
     folder = tmp_path / "shards"
     command = ["embed", texts, "--out", folder, "--shard-rows", "500"]
@@ -86,7 +86,7 @@ def test_embed_into_a_file_says_that_it_was_not_written(tmp_path, texts, env):
     assert not any(tmp_path.glob("*vectors.npy*"))
 
 
-def test_evaluate_says_what_stays(tmp_path, env):
+def test_evaluate_says_what_is_kept(tmp_path, env):
     pytest.importorskip("scipy")
     rng = np.random.default_rng(0)
     rows = [f"x\t{i % 5}\t{' '.join(rng.choice(WORDS, size=12))} {i}\t{i}\n" for i in range(30_000)]
@@ -99,7 +99,7 @@ def test_evaluate_says_what_stays(tmp_path, env):
     assert errors == f"Interrupted. Vectors are cached in {cache}; run the same command again to continue.\n"
 
 
-def test_train_says_what_stays(tmp_path, tiny_bert, env):
+def test_train_says_what_is_kept(tmp_path, tiny_bert, env):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     rng = np.random.default_rng(0)

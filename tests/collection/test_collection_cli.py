@@ -152,7 +152,7 @@ def test_a_search_that_finds_nothing_says_so_and_prints_nothing(tmp_path):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No results.\n")
 
 
-def test_wrong_calls_of_search_are_refused(tmp_path):
+def test_usage_errors_of_search_are_refused(tmp_path):
     run("index", write_csv(tmp_path / "a.csv"), "-o", tmp_path / "c")
     for arguments, code, message in [
         ((tmp_path / "c", "x", "--where", "yaer > 1"), 1, "Did you mean 'year'?"),
@@ -165,7 +165,7 @@ def test_wrong_calls_of_search_are_refused(tmp_path):
         assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
 
 
-def test_another_model_is_refused_unless_all_is_to_be_embedded_again(tmp_path, monkeypatch):
+def test_another_model_is_refused_without_re_embedding(tmp_path, monkeypatch):
     source, folder = write_csv(tmp_path / "a.csv"), tmp_path / "c"
     other = write_tiny_model(tmp_path / "other", seed=1)
     run("index", source, "-o", folder)
