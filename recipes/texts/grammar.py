@@ -1,4 +1,4 @@
-"""English endings, as far as the generated sentences need them: plurals, verb forms, comparatives, articles.
+"""English inflection for the generated sentences: plurals, verb forms, comparatives, articles.
 
 Small rules with small tables of exceptions; no dictionary. A phrase is inflected at one word: a noun phrase at its head
 (``bird of prey`` -> ``birds of prey``), a verb phrase at its first word (``put on a hat`` -> ``putting on a hat``).

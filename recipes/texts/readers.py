@@ -1,6 +1,6 @@
-"""One function for each plain form in which packages ship text: tables, lines, documents, JSON, and marked spans.
+"""Readers of common text formats: tables, lines, documents, JSON, and marked spans.
 
-Each makes a reader, which yields the raw texts of a file; cleaning and choosing come later.
+Each function returns a reader, which yields the raw texts of a file; cleaning and sampling come later.
 """
 
 from __future__ import annotations

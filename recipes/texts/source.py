@@ -14,7 +14,7 @@ __all__ = ["Package", "Source"]
 class Package:
     """A package of a registry in one version, or a table of the data folder (registry ``data``).
 
-    The licence is the package's; where the texts in it have one of their own, that follows after a semicolon.
+    ``licence`` is that of the package; if the texts have their own license, it follows after a semicolon.
     """
 
     registry: str

@@ -66,7 +66,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "show_default": True, "max_con
     help="Print the version and exit.",
 )
 def main() -> None:
-    """Sentence vectors on the machine you have.
+    """Sentence embeddings on your own machine.
 
     Results go to standard output, messages to standard error. Exit codes: 0 success, 1 error, 2 usage error,
     130 interrupted (Ctrl-C). On a terminal, control characters in texts and names are shown as \\uXXXX; output to a

@@ -310,7 +310,7 @@ class MethodChoice:
 def method_choice(method: PairMethod, max_memory: str | None) -> MethodChoice:
     """Check and build the choice, before any work."""
     if max_memory is not None and method == "exact":
-        raise click.UsageError("--max-memory requires an index; remove it, or --method exact.")
+        raise click.UsageError("--max-memory is for an index, not for --method exact.")
     return MethodChoice(method, None if max_memory is None else parse_size(max_memory))
 
 
