@@ -70,7 +70,7 @@ def test_the_page_about_the_architecture_shows_the_rooms_as_they_are():
     assert rooms.rendered(page) == page, "run: python scripts/rooms.py"
 
 
-def test_every_module_has_a_place_and_imports_point_downwards():
+def test_every_module_has_a_room_and_imports_point_downwards():
     wrong = []
     for file in SOURCE.rglob("*.py"):
         here = file.relative_to(SOURCE).parts[0].removesuffix(".py")

@@ -1,4 +1,4 @@
-"""Sources that we write ourselves: questions, opinions and captions, by templates over WordNet's words."""
+"""Generated sources: questions, opinions and captions, from templates and WordNet's words."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def kill(mode, folder, texts):
     return json.loads(done.stdout)
 
 
-def test_a_kill_before_any_file_operation_costs_at_most_one_shard(ram):
+def test_a_kill_before_any_file_operation_loses_at_most_one_shard(ram):
     told = kill("each", ram, ["a", "b", "a", "c"])
     assert told["kills"] > 20
     for kill_at in range(1, told["kills"] + 1):
@@ -244,7 +244,7 @@ def test_two_writers_at_once_are_refused(ram):
     embed_bulk(ListSource(TEXTS), ram, FakeModel())
 
 
-def test_a_full_disk_is_said_and_costs_nothing_that_was_done(ram, monkeypatch):
+def test_a_full_disk_is_reported_and_loses_no_finished_work(ram, monkeypatch):
     embed_bulk(ListSource(TEXTS), ram / "whole", FakeModel(), settings=SMALL)
     n_left, fsync = 4, os.fsync  # the marker, the manifest, and two shards
 
@@ -294,7 +294,7 @@ def test_readers_see_the_old_result_until_the_new_one_is_complete(ram):
     assert rows_of(ram)[1] == ["a", "b"]
 
 
-def test_whoever_watches_sees_rows_done_up_to_all(ram):
+def test_a_watcher_sees_progress_up_to_all_rows(ram):
     states = []
     embed_bulk(ListSource(TEXTS), ram, FakeModel(), settings=SMALL, watch=states.append)
     done = [state.n_done for state in states]
@@ -372,7 +372,7 @@ def test_vectors_that_are_no_numbers_are_refused(ram):
         embed_bulk(ListSource(TEXTS), ram, model)
 
 
-def test_a_manifest_that_is_none_is_said_and_can_be_forced_away(ram):
+def test_an_invalid_manifest_is_reported_and_can_be_overwritten_with_force(ram):
     embed_bulk(ListSource(TEXTS), ram, FakeModel(), settings=SMALL)
     (ram / "manifest.json").write_text('{"format": "twinvec-bulk-1", "job": []}')
     with pytest.raises(InputError, match=r"manifest\.json.* is .*, not an? .*start over with --force"):
@@ -414,7 +414,7 @@ def test_the_manifest_says_what_the_folder_holds(ram):
     assert sum(shard["n_cut"] for shard in result["shards"]) == 1
 
 
-def test_other_versions_are_said_but_not_refused(ram, caplog, monkeypatch):
+def test_other_versions_are_reported_but_not_refused(ram, caplog, monkeypatch):
     embed_bulk(ListSource(["a"]), ram, FakeModel())
     monkeypatch.setattr(job_module, "engine_versions", lambda: {"onnxruntime": "99"})
     embed_bulk(ListSource(["a", "b"]), ram, FakeModel())
@@ -493,7 +493,7 @@ def test_memory_does_not_grow_with_the_number_of_rows(tmp_path):
     assert written > 120_000_000 and grown < 60_000_000
 
 
-def test_too_little_memory_is_said_before_the_work(ram):
+def test_too_little_memory_is_reported_before_the_work(ram):
     with pytest.raises(InputError, match=r"The job needs about .* --max-memory"):
         embed_bulk(ListSource(TEXTS), ram / "out", FakeModel(), settings=BulkSettings(max_memory_bytes=10_000_000))
     assert not (ram / "out").exists()

@@ -65,12 +65,12 @@ def test_a_cluster_that_loses_nodes_at_work_writes_and_finds_what_one_machine_do
     assert not list(Path(ray_folder).glob("twinvec-*"))  # no copy of the model stays on a machine
 
 
-def test_an_address_without_a_cluster_is_said_at_once():
+def test_an_address_without_a_cluster_is_reported_immediately():
     with pytest.raises(InputError, match=r"There is no Ray cluster at '127.0.0.1:9'.*refused"):
         next(run_tasks(pow, 1, [(2,)], ray="127.0.0.1:9"))
 
 
-def test_a_cluster_that_is_not_there_is_said(monkeypatch):
+def test_a_missing_ray_cluster_is_reported(monkeypatch):
     def refuse(**_):
         raise ConnectionError("Could not find any running Ray instance.")
 

@@ -104,7 +104,7 @@ def test_int8_vectors_are_searched_and_binary_ones_refused():
             pairs_of_shards(folder / "binary")
 
 
-def test_bad_questions_are_refused(bulk):
+def test_bad_queries_are_refused(bulk):
     for arguments, said in [
         ({"queries": QUERIES[:, :5]}, "the width 16"),
         ({"queries": QUERIES, "k": 0}, "k must be at least 1"),

@@ -195,7 +195,7 @@ def test_without_a_model_commands_take_that_of_the_environment_and_then_our_own(
         assert {call[0] for call in loads} == {name}
 
 
-def test_an_empty_name_is_no_model():
+def test_an_empty_name_is_not_a_model():
     result = run("similarity", "-m", "", "A", "B")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "The model name is empty." in result.stderr
@@ -211,7 +211,7 @@ def test_an_error_of_the_library_is_one_line_and_exit_code_one(monkeypatch):
     assert result.stderr == "Error: There is no model folder at './no'. Check the path.\n"
 
 
-def test_an_error_half_way_leaves_no_output_behind(tmp_path, loads, monkeypatch):
+def test_an_error_during_embedding_leaves_no_output(tmp_path, loads, monkeypatch):
     def encode_iter(self, texts, **settings):
         yield self.encode(next(iter(texts)))
         raise InputError("The second text is bad.")
@@ -234,7 +234,7 @@ def test_an_interrupt_ends_with_code_130_and_no_traceback():
     assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
 
 
-def test_a_bug_is_not_dressed_as_a_user_error():
+def test_a_bug_is_not_reported_as_a_user_error():
     group = CleanErrors("g")
 
     @group.command()
@@ -244,7 +244,7 @@ def test_a_bug_is_not_dressed_as_a_user_error():
     assert isinstance(CliRunner().invoke(group, ["fail"]).exception, ZeroDivisionError)
 
 
-def test_a_reader_that_stops_early_ends_embed_in_silence(tmp_path):
+def test_embed_exits_silently_when_the_reader_stops_early(tmp_path):
     source = tmp_path / "many.txt"
     source.write_text("some words here\n" * 5000)
     program = (
@@ -364,7 +364,7 @@ def test_demo_shows_pairs_answers_and_times(loads, monkeypatch):
         (["--runtime", "torch"], "float32"),
     ],
 )
-def test_demo_runs_our_own_model_in_int8_where_nothing_else_is_asked_for(loads, monkeypatch, arguments, precision):
+def test_demo_runs_the_default_model_in_int8_by_default(loads, monkeypatch, arguments, precision):
     monkeypatch.delenv("TWINVEC_MODEL", raising=False)
     monkeypatch.setattr(demo, "gather_sentences", lambda n: ["One.", "Two.", "Three."])
     result = run("demo", *arguments)

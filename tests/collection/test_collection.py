@@ -60,7 +60,7 @@ def test_a_search_by_words_finds_the_texts_that_have_one_in_whatever_form(filled
     assert filled.collection.search("the", mode="text") == []  # too common a word
 
 
-def test_a_hybrid_search_joins_both_rankings_by_their_places(filled):
+def test_a_hybrid_search_fuses_both_rankings_by_rank(filled):
     hits = filled.collection.search("dogs", 6, mode="hybrid")
     dense, text = (ids_of(filled.collection.search("dogs", 6, mode=mode)) for mode in ("dense", "text"))
     expected = {
@@ -71,14 +71,14 @@ def test_a_hybrid_search_joins_both_rankings_by_their_places(filled):
 
 
 @pytest.mark.parametrize("mode", ["dense", "text", "hybrid"])
-def test_an_empty_collection_has_no_answer_and_no_error(tmp_path, mode):
+def test_an_empty_collection_returns_no_hits_without_an_error(tmp_path, mode):
     collection, _ = fake_collection(tmp_path / "c")
     assert collection.search("a cat", mode=mode) == []
     assert (len(collection), list(collection), collection.get(["x"]), collection.delete(["x"])) == (0, [], {}, 0)
     assert collection.reindex().n_texts == 0
 
 
-def test_a_k_beyond_all_texts_gives_all_of_them(filled):
+def test_a_k_larger_than_the_collection_returns_all_texts(filled):
     assert sorted(ids_of(filled.collection.search("a cat", 10**12))) == IDS
     assert len(filled.collection.search("cat dog", 10**12, mode="text")) == 3
 
@@ -149,7 +149,7 @@ def test_many_rows_are_compared_as_few_are(tmp_path):
     assert len(collection) == 301
 
 
-def test_a_text_without_an_id_is_its_own(tmp_path):
+def test_a_text_without_an_id_is_its_own_id(tmp_path):
     collection, _ = fake_collection(tmp_path / "c")
     assert collection.add(["a cat"]).ids == (own_id("a cat"),)
     assert collection.upsert(["a cat"]).n_unchanged == 1
@@ -222,7 +222,7 @@ def test_a_filter_holds_before_the_best_are_chosen(filled, mode):
         (" ", "The filter is ' '"),
     ],
 )
-def test_a_filter_that_cannot_be_is_refused_with_the_way_out(filled, where, message):
+def test_an_invalid_filter_is_refused_with_a_hint(filled, where, message):
     for call in (lambda: filled.collection.search("x", where=where), lambda: filled.collection.delete(where=where)):
         with pytest.raises((InputError, UnknownNameError), match=message):
             call()
@@ -261,7 +261,7 @@ def test_rows_that_cannot_be_are_refused_and_nothing_is_written(filled, argument
 
 
 @pytest.mark.parametrize("bad", [np.full((1, 16), np.nan), np.ones((1, 15)), np.ones((2, 16))])
-def test_vectors_that_cannot_be_change_nothing(filled, monkeypatch, bad):
+def test_invalid_vectors_change_nothing(filled, monkeypatch, bad):
     before = filled.collection.versions()
     monkeypatch.setattr(filled.model._encoder, "encode_document", lambda texts: bad)
     with pytest.raises(InputError, match=r"NaN|width 15; earlier vectors have width 16|returned 2 vectors for 1 texts"):
@@ -269,7 +269,7 @@ def test_vectors_that_cannot_be_change_nothing(filled, monkeypatch, bad):
     assert filled.collection.versions() == before
 
 
-def test_unusable_questions_are_refused(filled):
+def test_unusable_queries_are_refused(filled):
     for arguments, options, message in [
         (("x", 0), {}, "k must be at least 1, got 0"),
         (("x",), {"candidates": 0}, "candidates must be at least 1"),
@@ -280,7 +280,7 @@ def test_unusable_questions_are_refused(filled):
             filled.collection.search(*arguments, **options)
 
 
-def test_another_model_is_refused_by_both_names(filled):
+def test_another_model_is_refused_with_both_names(filled):
     with pytest.raises(
         CollectionError, match=r"was made with the model 'hash', not with 'other'.*reindex\(model='other'\)"
     ):
@@ -396,7 +396,7 @@ def test_an_old_version_can_be_read_but_not_written(filled):
         Collection.open(filled.path, version=999)
 
 
-def test_above_a_size_an_index_finds_almost_all_and_says_how_much(tmp_path, monkeypatch):
+def test_above_a_size_an_index_finds_almost_all_pairs_and_reports_its_recall(tmp_path, monkeypatch):
     monkeypatch.setattr(maintaining, "FLAT_ROWS", 500)
     monkeypatch.setattr("twinvec.collection.indexes.ROWS_PER_PARTITION", 20)
     collection, _ = fake_collection(tmp_path / "c")
@@ -453,7 +453,7 @@ def test_a_language_decides_which_words_are_the_same(tmp_path):
         Collection.create(tmp_path / "y", language="german")
 
 
-def test_a_place_that_is_taken_or_empty_is_said_to_be(tmp_path, filled):
+def test_an_existing_or_missing_collection_is_reported(tmp_path, filled):
     with pytest.raises(InputError, match="notes exists already"):
         fake_collection(filled.path)
     with pytest.raises(InputError, match=r"There is no collection at .*nowhere"):
@@ -465,12 +465,12 @@ def test_a_place_that_is_taken_or_empty_is_said_to_be(tmp_path, filled):
 
 
 @pytest.mark.parametrize("call", [Collection.open, lambda path: Collection.create(path, model=CountingEmbedder())])
-def test_a_store_that_cannot_be_reached_is_not_said_to_be_damaged(call):
+def test_an_unreachable_store_is_not_reported_as_damaged(call):
     with pytest.raises(CollectionError, match=r"Cannot (reach|make) nowhere://x/notes: .* Check the address"):
         call("nowhere://x/notes")
 
 
-def test_a_table_that_is_no_collection_is_said_to_be_none(tmp_path):
+def test_a_table_that_is_not_a_collection_is_reported(tmp_path):
     import lancedb
 
     lancedb.connect(tmp_path / "t").create_table("texts", data=[{"a": 1}])

@@ -79,7 +79,7 @@ def test_a_filter_that_fails_on_some_texts_is_blamed_and_not_the_collection(fill
 
 @pytest.mark.parametrize("mode", ["dense", "text", "delete"])
 @pytest.mark.parametrize("where", ["i = 0", "1 / i > 0"])
-def test_a_damaged_file_is_blamed_also_where_there_is_a_filter(filled, tmp_path, where, mode):
+def test_a_damaged_file_is_blamed_even_if_there_is_a_filter(filled, tmp_path, where, mode):
     for file in (tmp_path / "c").rglob("data/*.lance"):
         file.write_bytes(b"x" * 100)
     opened = Collection.open(tmp_path / "c", model=CountingEmbedder())
@@ -88,7 +88,7 @@ def test_a_damaged_file_is_blamed_also_where_there_is_a_filter(filled, tmp_path,
 
 
 @pytest.mark.parametrize("kind", [Exception, BaseException])
-def test_a_panic_of_lance_is_an_error_of_the_collection(filled, monkeypatch, kind):
+def test_a_panic_of_lance_becomes_a_collection_error(filled, monkeypatch, kind):
     def panics(*_):
         raise type("RustPanic", (kind,), {})("rust future panicked")
 
@@ -109,12 +109,12 @@ def test_a_count_that_is_not_a_whole_number_is_refused(filled, value):
 
 
 @pytest.mark.parametrize("value", [2, np.int64(2), np.uint8(2), 2**63, 10**5000], ids=shown)
-def test_a_count_may_be_numpys_or_huge(filled, value):
+def test_a_count_may_be_a_numpy_integer_or_huge(filled, value):
     assert len(filled.search("cat", value)) == min(value, 3)
 
 
 @pytest.mark.parametrize("version", [1.5, True, "1", "tag", 10**30, 2**63 - 1, 10**5000, -1, 0, {}, b"1"], ids=shown)
-def test_a_version_that_cannot_be_is_refused(filled, version):
+def test_an_invalid_version_is_refused(filled, version):
     with pytest.raises(InputError, match=r"version"):
         Collection.open(filled.path, version=version)
 

@@ -149,23 +149,23 @@ def test_rows_that_do_not_fit_the_columns_leave_the_collection_as_it_was(tmp_pat
 def test_a_search_that_finds_nothing_says_so_and_prints_nothing(tmp_path):
     run("index", "-", "-o", tmp_path / "c", stdin="")
     result = run("search", tmp_path / "c", "cat")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No text was found.\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No results.\n")
 
 
-def test_wrong_calls_of_search_are_refused(tmp_path):
+def test_usage_errors_of_search_are_refused(tmp_path):
     run("index", write_csv(tmp_path / "a.csv"), "-o", tmp_path / "c")
     for arguments, code, message in [
         ((tmp_path / "c", "x", "--where", "yaer > 1"), 1, "Did you mean 'year'?"),
         ((tmp_path / "c", "x", "--column", "text"), 2, "are for files"),
-        ((tmp_path / "a.csv", "x", "--mode", "text"), 2, "need a collection"),
-        ((tmp_path / "nothing", "x"), 1, "neither a collection nor a file"),
+        ((tmp_path / "a.csv", "x", "--mode", "text"), 2, "require a collection"),
+        ((tmp_path / "nothing", "x"), 1, "No collection or file"),
         ((tmp_path, "x"), 1, "There is no collection at"),
     ]:
         result = run("search", *arguments)
         assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
 
 
-def test_another_model_is_refused_unless_all_is_to_be_embedded_again(tmp_path, monkeypatch):
+def test_another_model_is_refused_without_re_embedding(tmp_path, monkeypatch):
     source, folder = write_csv(tmp_path / "a.csv"), tmp_path / "c"
     other = write_tiny_model(tmp_path / "other", seed=1)
     run("index", source, "-o", folder)

@@ -42,7 +42,7 @@ def test_the_order_of_the_rankings_changes_no_score(given_rankings, random):
 
 
 @given(st.lists(st.integers(0, 20), unique=True, min_size=1), st.lists(st.integers(0, 20), unique=True))
-def test_who_is_first_in_one_ranking_and_better_in_the_other_stays_before(first, second):
+def test_an_id_ahead_in_both_rankings_stays_ahead(first, second):
     fused = [each for each, _ in reciprocal_rank_fusion([first, second])]
     for one, other in pairwise(first):
         if one in second and (other not in second or second.index(one) < second.index(other)):
@@ -61,7 +61,7 @@ def test_every_unknown_name_is_found_however_it_is_written(word):
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
-def test_what_stands_within_quotes_is_no_name_and_ends_where_it_should(values):
+def test_quoted_values_in_a_condition_are_not_column_names(values):
     where = one_of("id", values)
     assert check_filter(where, COLUMNS) == where
     with pytest.raises(UnknownNameError, match="'bogus'"):
@@ -115,6 +115,6 @@ def test_a_large_collection_is_not_rewritten_for_a_few_rows(n_rows, n_new):
         (ValueError("Invalid input, no magic"), "Cannot read notes: no magic. A file .* is missing or damaged"),
     ],
 )
-def test_errors_of_lance_come_with_the_way_out(error, message):
+def test_errors_of_lance_have_a_hint(error, message):
     with pytest.raises(CollectionError, match=message), lance_errors("read notes"):
         raise error

@@ -108,7 +108,7 @@ def test_a_writer_that_waits_too_long_says_who_it_waits_for(tmp_path, monkeypatc
     assert collection.add(["x"]).n_added == 1
 
 
-def test_what_another_writer_did_while_texts_were_embedded_is_seen(tmp_path):
+def test_changes_by_another_writer_during_embedding_are_seen(tmp_path):
     collection, model = fake_collection(tmp_path / "c")
     other = Collection.open(tmp_path / "c", model=CountingEmbedder())
     documents = model.documents
@@ -166,7 +166,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_two_that_make_the_same_collection_the_first_stays(tmp_path, monkeypatch):
+def test_of_two_processes_that_create_the_same_collection_the_first_wins(tmp_path, monkeypatch):
     from twinvec.collection import store
 
     make = store._make
@@ -219,7 +219,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_folder_is_said_to_be_damaged(tmp_path, damage):
+def test_a_damaged_folder_is_reported_as_damaged(tmp_path, damage):
     collection, model = fake_collection(tmp_path / "c")
     collection.add(["a cat", "a dog"], ["a", "b"])
     collection.reindex()

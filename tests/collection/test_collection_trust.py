@@ -69,14 +69,14 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_header_sets_nothing_but_what_is_harmless(shared, monkeypatch, name):
+def test_a_header_can_only_set_harmless_options(shared, monkeypatch, name):
     monkeypatch.setattr(embedder, "load", lambda *_, **__: pytest.fail("a model was loaded"))
     changed(shared, settings={name: SETTINGS[name]})
     with pytest.raises(CollectionError, match=f"header that cannot be used: .*{name}"):
         Collection.open(shared).search("cat")
 
 
-def test_a_pickle_is_not_read_on_the_word_of_a_header_but_on_the_callers(shared, tmp_path, tiny_bert):
+def test_only_the_caller_not_a_header_can_allow_a_pickle(shared, tmp_path, tiny_bert):
     torch = pytest.importorskip("torch")
     from safetensors.torch import load_file
 
@@ -105,7 +105,7 @@ HUB_NAMES = [
 
 
 @pytest.mark.parametrize("name", [*HUB_NAMES, "/nowhere/at/all", "a/b/c/d", "x" * 5000, "a\0b", "../../etc"])
-def test_no_network_is_asked_for_a_model_that_only_a_header_names(shared, asked, name):
+def test_a_model_named_only_in_a_header_is_not_downloaded(shared, asked, name):
     changed(shared, name=name)
     with pytest.raises(ModelNotFoundError, match=r"which is not on this machine\. It is not fetched on the word of"):
         Collection.open(shared).search("cat")
@@ -129,7 +129,7 @@ def test_commands_ask_the_network_only_for_a_model_that_is_named_to_them(shared,
     assert asked == [("someone/model",)]
 
 
-def test_the_content_of_a_model_is_compared_before_it_is_loaded(shared, tmp_path, monkeypatch):
+def test_the_content_of_a_model_is_verified_before_it_is_loaded(shared, tmp_path, monkeypatch):
     other = write_tiny_model(tmp_path / "other", seed=5)
     changed(shared, name=str(other))
     monkeypatch.setattr(embedder, "load", lambda *_, **__: pytest.fail("it was loaded"))

@@ -82,9 +82,9 @@ def test_the_report_shows_it_in_a_hundred_columns(folder):
     assert max(map(len, lines)) <= 100
     shown = " ".join(result.stdout.split())
     for part in (
-        "labelled_pairs (guessed from the names of the columns; --kind says otherwise)",
+        "labelled_pairs (guessed from the column names; override with --kind)",
         "columns premise, hypothesis, label",
-        "rows 7: 6 good, 1 left out for their label",
+        "rows 7: 6 good, 1 skipped for their label",
         "repeated rows 1 (line 3)",
         "contradictions 1 pair with more than one label",
         "same text twice 1 (line 5)",
@@ -92,7 +92,7 @@ def test_the_report_shows_it_in_a_hundred_columns(folder):
         "neutral 3 50.0 % █",
         "lines labels the same texts with different labels",
         "2 neutral A cat sits. 4 entailment It is black.",
-        "Training would take this file, with 6 examples.",
+        "Training would accept this file, with 6 examples.",
     ):
         assert part in shown
 
@@ -123,7 +123,7 @@ def test_swapped_texts_with_another_score_contradict_each_other(folder):
     assert report["duplicates"] == {"count": 1, "rows": [6]}
 
 
-def test_swapped_texts_of_labelled_pairs_are_other_examples(folder):
+def test_swapped_texts_of_labeled_pairs_are_different_examples(folder):
     (folder / "a.csv").write_text("premise,hypothesis,label\nA.,B.,neutral\nB.,A.,entailment\n")
     assert report_of("a.csv")["n_contradictions"] == 0
 
@@ -167,17 +167,17 @@ def test_bad_rows_are_shown_with_places_and_remedy(folder):
         "... and 1 more -> Set the score range: --score-range 0 5",
         "line 3 is not JSON",
         "line 4: 'text1' is null, not a text. -> Write a string, or remove the row.",
-        "Training would refuse this file: 8 of its 9 rows are bad.",
+        "Training would reject this file: 8 of its 9 rows are bad.",
     ):
         assert part in shown
 
 
-def test_a_range_that_is_probably_wrong_is_said_and_ends_with_one(folder):
+def test_a_score_range_that_is_probably_wrong_is_reported_with_exit_code_1(folder):
     (folder / "a.csv").write_text("text1,text2,score\n" + "".join(f"A.,B{i}.,{i / 20}\n" for i in range(21)))
     result = run("a.csv")
     assert result.exit_code == 1
     shown = " ".join(result.stdout.split())
-    assert "refuse this file: The highest of 21 scores in a.csv is 1, far below the top of the score range" in shown
+    assert "reject this file: The highest of 21 scores in a.csv is 1, far below the top of the score range" in shown
     assert report_of("a.csv", exit_code=1)["refusal"].endswith("score_range = [0, 1] in a recipe.")
 
 
@@ -192,7 +192,7 @@ def test_a_file_of_ignored_or_only_bad_rows_is_refused(folder):
         assert run("a.csv", *arguments).exit_code == 1
 
 
-def test_kind_and_columns_may_be_said(folder):
+def test_kind_and_columns_can_be_given(folder):
     (folder / "a.csv").write_text("s1,s2,no1,no2\nA.,B.,C.,D.\n")
     mapped = ["--columns", "anchor=s1", "--columns", "positive=s2"]
     several = ["--columns", "negative=no1", "--columns", "negative=no2"]
@@ -282,7 +282,7 @@ def test_columns_to_compare_with_are_those_of_roles_or_of_the_mapping_or_all(tmp
         read_other_texts(tmp_path / "d.jsonl")
 
 
-def test_case_punctuation_and_white_space_do_not_make_a_text_another():
+def test_case_punctuation_and_white_space_do_not_distinguish_texts():
     same = ["It's  a “dog”, no?", "it 's a dog no ?", "IT\u2019S A\tDOG—NO", "`` It 's a dog , no ''"]
     assert len({text_key(text) for text in same}) == 1
     assert text_key("कि") != text_key("की")  # vowel signs are no punctuation

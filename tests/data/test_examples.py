@@ -69,7 +69,7 @@ plain = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(plain, plain, st.floats(0, 1, width=32)), min_size=1, max_size=12), st.sampled_from(FORMATS))
-def test_what_was_written_is_read_back_through_the_places(tmp_path_factory, rows, format):
+def test_written_rows_are_read_back_by_index(tmp_path_factory, rows, format):
     path = tmp_path_factory.mktemp("rows") / f"a.{format}"
     write_rows(path, [{"id": 7, "text2": right, "score": score, "text1": left} for left, right, score in rows])
     examples = read_examples(DataSource(path, "scored_pairs", score_range=(0, 1)))

@@ -125,7 +125,7 @@ def test_cranfield_keeps_its_texts_apart(tmp_path):
     assert table(tmp_path / "search/cranfield-docs.tsv.gz")[-1] == ["2", "x", "y"]
 
 
-def test_what_is_there_is_not_fetched_again_and_kept(tmp_path, caplog):
+def test_existing_data_sets_are_kept_and_not_downloaded_again(tmp_path, caplog):
     seen = []
 
     def answer(handler, _):
@@ -154,7 +154,7 @@ def test_a_wrong_checksum_leaves_nothing(tmp_path):
     assert list((tmp_path / ".downloads").iterdir()) == []
 
 
-def test_an_unknown_checksum_is_said(tmp_path, caplog):
+def test_an_unknown_checksum_is_reported(tmp_path, caplog):
     with serving(serve_all([SICK]), secure=True) as address:
         install("sick", tmp_path, sources=source("sick", address, [SICK], checked=False))
     assert "not verified" in caplog.text
@@ -166,7 +166,7 @@ def test_a_missing_file_is_named(tmp_path):
         install("snli", tmp_path, sources=source("snli", address, [SNLI]))
 
 
-def test_no_network_is_said(tmp_path):
+def test_a_missing_network_is_reported(tmp_path):
     with serving(serve_all([SNLI])) as address:
         pass
     with pytest.raises(InputError, match="cannot be reached"):
@@ -207,7 +207,7 @@ class Flaky:
 
 
 @pytest.mark.parametrize("is_changed", [False, True])
-def test_a_download_that_breaks_off_goes_on_where_it_stopped(tmp_path, is_changed):
+def test_an_interrupted_download_resumes_where_it_stopped(tmp_path, is_changed):
     server = Flaky(SNLI)
     with serving(server) as address:
         sources = source("snli", address, [SNLI])
@@ -220,7 +220,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_stopped(tmp_path, is_change
     assert server.asked == [None, f"bytes={len(SNLI) // 2}-"]
 
 
-def test_an_archive_of_another_form_is_said_and_removed(tmp_path):
+def test_an_archive_of_another_format_is_reported_and_removed(tmp_path):
     cases = {b"no zip": r"cannot be read \(BadZipFile", zipped(a="b"): "has no file snli_1.0_train"}
     for content, message in cases.items():
         with serving(serve_all([content])) as address, pytest.raises(InputError, match=message):

@@ -50,7 +50,7 @@ def test_a_trusted_checksum_must_be_one_and_cannot_replace_a_known_one(trusted, 
         with_checksums(SOURCES["snli"], trusted)
 
 
-def test_files_that_the_user_fetched_are_taken_checked_and_kept(tmp_path):
+def test_files_that_the_user_downloaded_are_checked_used_and_kept(tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     sources = source("snli", "http://127.0.0.1:9", [SNLI])
@@ -105,7 +105,7 @@ def test_a_server_that_always_answers_416_is_asked_twice_at_most(tmp_path, has_p
 
 
 @pytest.mark.parametrize("target", ["http://127.0.0.1:9/x", "ftp://127.0.0.1/x", "file:///etc/passwd"])
-def test_a_download_by_https_does_not_follow_a_redirect_to_anything_less(tmp_path, target):
+def test_an_https_download_does_not_follow_a_redirect_to_http(tmp_path, target):
     def redirect(handler, _):
         reply(handler, 302, b"", [("Location", target)])
 
@@ -133,7 +133,7 @@ def test_redirects_in_a_circle_end(tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["another tag", "another start"])
-def test_a_part_that_does_not_fit_is_dropped_and_the_file_fetched_from_its_start(tmp_path, fault):
+def test_a_mismatched_partial_download_is_dropped_and_started_over(tmp_path, fault):
     """The server answers with a part, as if If-Range were unknown to it."""
     server, half = Flaky(SNLI), len(SNLI) // 2
 
@@ -154,7 +154,7 @@ def test_a_part_that_does_not_fit_is_dropped_and_the_file_fetched_from_its_start
     assert server.asked == [None, "a part", None]
 
 
-def test_a_part_that_is_too_short_is_not_taken_for_the_whole(tmp_path):
+def test_a_truncated_download_is_not_accepted(tmp_path):
     server, half = Flaky(SNLI), len(SNLI) // 2
 
     def short(handler, body):
@@ -181,7 +181,7 @@ def test_a_body_beyond_what_was_announced_is_not_taken(tmp_path):
         assert len(install("snli", tmp_path, sources=source("snli", address, [SNLI]))) == 3
 
 
-def test_a_body_without_end_is_given_up(tmp_path, monkeypatch):
+def test_an_endless_download_is_aborted(tmp_path, monkeypatch):
     monkeypatch.setattr("twinvec.data.download.MAX_BYTES", 1_000_000)
 
     def endless(handler, _):
@@ -197,7 +197,7 @@ def test_a_body_without_end_is_given_up(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("length", ["many", "-1", "1e3", ""])
-def test_a_length_that_is_no_number_does_not_matter(tmp_path, length):
+def test_an_invalid_content_length_is_ignored(tmp_path, length):
     def answer(handler, _):
         handler.send_response(200)
         handler.send_header("Content-Length", length)
@@ -213,7 +213,7 @@ class FullDisk(io.BytesIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_while_fetching_is_said_and_nothing_is_installed(tmp_path, monkeypatch):
+def test_a_full_disk_during_a_download_is_reported_and_nothing_is_installed(tmp_path, monkeypatch):
     opened = type(tmp_path).open
 
     def full(path, mode="r", **rest):

@@ -69,7 +69,7 @@ def test_a_redirect_is_refused_wherever_it_leads(target):
         endpoint(address).embed(["a"])
 
 
-def test_a_proxy_sees_nothing_of_what_goes_to_this_machine(monkeypatch):
+def test_requests_to_localhost_bypass_the_proxy(monkeypatch):
     proxy, server = Recorder(), Recorder()
     with serving(proxy) as proxied, serving(server) as address:
         monkeypatch.setenv("http_proxy", proxied)
@@ -93,7 +93,7 @@ def test_a_proxy_of_an_https_server_sees_neither_key_nor_texts(monkeypatch):
     assert KEY not in str(proxy.seen) and "private" not in str(proxy.seen)
 
 
-def test_the_usual_key_is_not_sent_by_plain_http(monkeypatch):
+def test_the_default_key_is_not_sent_over_plain_http(monkeypatch):
     proxy = Recorder()
     with serving(proxy) as proxied:
         monkeypatch.setenv("http_proxy", proxied)  # would show what leaves this machine
@@ -144,7 +144,7 @@ BAD_ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", BAD_ADDRESSES)
-def test_an_address_that_is_none_is_refused(address):
+def test_an_invalid_address_is_refused(address):
     with pytest.raises(InputError, match="Invalid URL"):
         Endpoint(address, "tiny")
 
@@ -179,12 +179,12 @@ def test_a_host_that_cannot_be_looked_up_is_named():
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), 1e20])
-def test_a_timeout_that_is_none_is_refused(timeout_s):
+def test_an_invalid_timeout_is_refused(timeout_s):
     with pytest.raises(InputError, match="timeout_s above 0"):
         Endpoint("https://host/v1", "m", timeout_s=timeout_s)
 
 
-def test_an_answer_that_never_ends_is_given_up(monkeypatch):
+def test_an_endless_response_is_aborted(monkeypatch):
     monkeypatch.setattr(posting, "MAX_ANSWER_BYTES", 100_000)
 
     def endless(handler, _):
@@ -197,7 +197,7 @@ def test_an_answer_that_never_ends_is_given_up(monkeypatch):
         endpoint(address).embed(["a"])
 
 
-def test_an_answer_that_trickles_is_given_up():
+def test_a_response_that_trickles_is_aborted():
     def trickle(handler, _):
         handler.send_response(200)
         handler.end_headers()
@@ -214,7 +214,7 @@ def test_an_answer_that_trickles_is_given_up():
     assert time.perf_counter() - started < 1.5
 
 
-def test_an_answer_that_breaks_off_is_named():
+def test_a_truncated_response_is_reported():
     def short(handler, _):
         handler.send_response(200)
         handler.send_header("Content-Length", "1000")

@@ -75,7 +75,7 @@ def test_a_model_of_a_name_that_is_too_long_is_not_found(case):
 
 
 @pytest.mark.parametrize("name", [f"{LONG}.txt", "a\0b.txt"])
-def test_a_file_of_a_name_that_cannot_be_is_not_there(name):
+def test_a_file_with_an_impossible_name_does_not_exist(name):
     with pytest.raises(InputError, match="File not found"):
         read_texts(name)
     with pytest.raises(InputError, match="There is no file"):

@@ -297,7 +297,7 @@ def failing_rows(vectors):
 
 
 @pytest.mark.parametrize("name", ["v.npy", "v.jsonl", "v.parquet"])
-def test_an_error_half_way_leaves_nothing_behind(tmp_path, name):
+def test_an_error_during_writing_leaves_no_files(tmp_path, name):
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow")
     vectors = [("a", np.ones(3, np.float32)), ("b", np.ones(3, np.float32))]
@@ -306,7 +306,7 @@ def test_an_error_half_way_leaves_nothing_behind(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_half_way_keeps_the_old_file(tmp_path):
+def test_an_error_during_writing_keeps_the_old_file(tmp_path):
     (tmp_path / "v.npy").write_text("old")
     with pytest.raises(InputError):
         write_vectors(failing_rows([("a", np.ones(3, np.float32))]), tmp_path / "v.npy", replace=True)
@@ -398,7 +398,7 @@ FORMULAS = ["=cmd()", "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "\uff1d1"]
 NO_FORMULAS = ["a=b", "-1.5", "+3", "-2e-5", "", "'=x", "- a", -7, -0.5, None]
 
 
-def test_with_csv_safe_no_cell_is_a_formula_and_all_else_stays(tmp_path):
+def test_with_csv_safe_no_cell_is_a_formula_and_other_cells_are_unchanged(tmp_path):
     rows = [[value, "x"] for value in [*FORMULAS, *NO_FORMULAS]]
     write_rows(rows, ["=name", "b"], tmp_path / "a.csv", csv_safe=True)
     with (tmp_path / "a.csv").open(newline="") as file:

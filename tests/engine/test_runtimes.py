@@ -70,7 +70,7 @@ def test_other_architectures_run_in_torch(deberta):
         twinvec.load(deberta, precision="int8")
 
 
-def test_of_an_encoder_decoder_the_encoder_runs(tmp_path):
+def test_the_encoder_of_an_encoder_decoder_runs(tmp_path):
     transformers = pytest.importorskip("transformers", reason="needs the extra 'train'")
     sentence_transformers = pytest.importorskip("sentence_transformers")
     folder = write_tiny_model(tmp_path / "t5")

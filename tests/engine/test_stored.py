@@ -31,7 +31,7 @@ def test_a_stored_matrix_is_off_by_half_a_scale_at_most(values):
 
 
 @given(MATRICES)
-def test_what_was_stored_once_is_stored_again_without_loss(values):
+def test_int8_storage_round_trips_without_loss(values):
     once = unpack_int8(pack_int8({"w": values}), source="test")
     again = unpack_int8(pack_int8(once), source="test")
     np.testing.assert_allclose(again["w"], once["w"], rtol=1e-5)

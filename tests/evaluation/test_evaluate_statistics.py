@@ -82,7 +82,7 @@ def test_all_numbers_are_shown_times_100_and_subsets_are_averaged_as_asked():
     assert score(outcome_of("mean", right)).subsets == ()
 
 
-def test_what_an_outcome_cannot_mean_is_refused_in_words():
+def test_an_inconsistent_outcome_is_refused_with_a_message():
     numbers = [1.0, 2.0]
     with pytest.raises(UnknownNameError, match=r"Unknown statistic 'sperman'\. Did you mean 'spearman'"):
         value_of(outcome_of("sperman", numbers, numbers))
@@ -103,7 +103,7 @@ def test_what_an_outcome_cannot_mean_is_refused_in_words():
         value_of(outcome_of("mean", numbers, **parts))
 
 
-def test_a_subset_without_a_number_matters_only_where_it_is_averaged():
+def test_an_undefined_subset_matters_only_when_subsets_are_averaged():
     parts = {"groups": np.array([0, 0, 0, 1, 1]), "group_names": ("good", "flat")}
     outcome = outcome_of("spearman", [1, 2, 3, 4, 5], [1, 2, 3, 4, 4], **parts)
     good, flat = score(outcome).subsets
@@ -376,7 +376,7 @@ def test_several_tasks_at_once_are_corrected_for():
         compare_all(left, right[:4])
 
 
-def test_what_is_not_alike_is_not_compared():
+def test_incomparable_results_are_not_compared():
     outcome = outcome_of("spearman", [1.0, 2, 3, 4], [1.0, 3, 2, 4])
     with pytest.raises(InputError, match="their task differs, 'task' and 'STS12'"):
         compare_outcomes(outcome, replace(outcome, task="STS12"))

@@ -85,7 +85,7 @@ def test_the_key_comes_from_the_environment(monkeypatch):
     assert "Authorization" not in server.seen[1][1]
 
 
-def test_an_exchanged_model_under_the_same_name_has_another_identity():
+def test_a_replaced_model_with_the_same_name_has_another_identity():
     with serving(Server()) as address:
         first = endpoint(address)
         same = endpoint(address)
@@ -166,7 +166,7 @@ def test_a_server_that_does_not_answer_is_given_up():
         endpoint(address, timeout_s=0.1, n_retries=1).embed(["a"])
 
 
-def test_no_server_at_all():
+def test_a_missing_server_is_reported():
     with serving(Server()) as address:
         pass
     with pytest.raises(InputError, match="no connection"):
@@ -299,6 +299,6 @@ BAD_CHOICES = [
 
 
 @pytest.mark.parametrize(("given", "message"), BAD_CHOICES)
-def test_bad_choices(given, message):
+def test_bad_choices_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         open_system(SystemChoice(**given))

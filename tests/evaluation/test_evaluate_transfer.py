@@ -236,7 +236,7 @@ def test_lengths_and_words_are_what_the_labels_say():
         assert set(text.split()) & set(task.labels) == {label}
 
 
-def test_bigram_shift_swaps_two_inner_neighbours_of_half_the_texts():
+def test_bigram_shift_swaps_two_adjacent_inner_words_of_half_the_texts():
     originals = {" ".join(text.split()) for text in corpus()}
     task = bigram_shift_task(corpus())
     ends = {(text.split()[0], text.split()[-1], tuple(sorted(text.split()))) for text in originals}

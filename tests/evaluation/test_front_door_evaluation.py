@@ -56,7 +56,7 @@ def test_any_system_is_evaluated_and_nothing_is_printed(data, tiny_bert, encoder
     assert capfd.readouterr().out == ""
 
 
-def test_an_embedder_of_ones_own_embeds_each_text_once_and_is_cached(data, tmp_path, monkeypatch):
+def test_a_custom_embedder_embeds_each_text_once_and_is_cached(data, tmp_path, monkeypatch):
     monkeypatch.setenv("TWINVEC_DATA", str(data))
     monkeypatch.setenv("TWINVEC_CACHE", str(tmp_path / "cache"))
     first, second, third = Lengths(), Lengths(), Lengths()
@@ -87,7 +87,7 @@ def test_a_program_is_evaluated_in_one_run(data, tmp_path):
     assert sorted(map(int, calls)) == [1, 120]  # its identity needs one text; then all texts of both tasks
 
 
-def test_what_is_wrong_with_an_evaluation_is_told_before_any_work(data, monkeypatch):
+def test_errors_in_an_evaluation_are_reported_before_any_work(data, monkeypatch):
     monkeypatch.delenv("TWINVEC_DATA", raising=False)
     with pytest.raises(UnknownNameError, match="Did you mean 'sts12'"):
         twinvec.evaluate(tasks="sts-12", data=data)

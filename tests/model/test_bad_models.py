@@ -180,14 +180,14 @@ def test_a_dense_layer_of_the_wrong_width_is_refused(tmp_path):
         twinvec.load(folder)
 
 
-def test_a_folder_that_is_not_there_or_no_model_is_said_so(tmp_path):
+def test_a_missing_folder_or_one_without_a_model_is_reported(tmp_path):
     with pytest.raises(ModelNotFoundError, match="There is no model folder"):
         twinvec.load(tmp_path / "nowhere")
     with pytest.raises(ModelFolderError, match=r"neither modules.json nor config.json"):
         twinvec.load(tmp_path)
 
 
-def test_a_plain_backbone_loads_and_is_said_to_be_no_sentence_model(tmp_path, caplog):
+def test_a_plain_backbone_loads_with_a_warning_that_it_is_not_a_sentence_model(tmp_path, caplog):
     folder = write_plain_model(tmp_path / "plain", "bert")
     encoder = twinvec.load(folder)
     assert encoder.encode("the cat").shape == (32,)

@@ -125,7 +125,7 @@ def test_a_model_is_fetched_once_without_other_formats_and_then_found_offline(hu
     assert asked == []
 
 
-def test_a_model_that_the_hub_does_not_have_is_said_so_with_what_to_do(hub):
+def test_a_model_that_the_hub_does_not_have_is_reported_with_a_hint(hub):
     _, environment = hub
     result = load("owner/missing", environment)
     assert "Model 'owner/missing' is not on this machine" in result.stderr

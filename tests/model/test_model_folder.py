@@ -165,7 +165,7 @@ def test_a_dense_layer_that_does_more_is_refused(tmp_path, option):
         ("1_Pooling/config.json", {"pooling_mode": 5}),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_no_traceback(folder, file, values):
+def test_a_value_of_the_wrong_type_gives_no_traceback(folder, file, values):
     change(folder / file, **values)
     with pytest.raises(ModelFolderError, match=r"\.json: .* is .*, not an? "):
         twinvec.load(folder)
@@ -187,7 +187,7 @@ def test_a_stopped_iteration_still_says_what_was_cut(encoder, caplog):
     assert "3 texts are longer" in caplog.text
 
 
-def test_wrong_words_are_refused_before_any_work(encoder):
+def test_invalid_choices_are_refused_before_any_work(encoder):
     with pytest.raises(UnknownNameError, match="Unknown output 'int4'"):
         encoder.encode(["a"], output="int4")
     with pytest.raises(InputError, match="prompt is 5, of type int"):

@@ -135,7 +135,7 @@ def test_settings_that_would_load_another_backbone_are_refused(tmp_path, values)
         twinvec.load(folder)
 
 
-def test_how_newer_releases_say_the_usual_is_read(tmp_path):
+def test_newer_spellings_of_default_settings_are_read(tmp_path):
     folder = write_tiny_model(tmp_path / "model")
     expected = twinvec.load(folder).encode(TEXTS)
     modality = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}

@@ -58,7 +58,7 @@ def test_the_bits_of_embed_as_ubinary_can_be_searched_as_they_are():
 
 @pytest.mark.parametrize("width", [1, 7, 8, 63, 65])
 @pytest.mark.parametrize("kind", ["int8", "binary"])
-def test_any_width_will_do(kind, width):
+def test_any_width_works(kind, width):
     rows = np.random.default_rng(width).normal(size=(20, width))
     found = search_codes(rows, encode_codes(rows, kind), k=20, vectors=rows)
     assert np.array_equal(found.ids, search(rows, rows, k=20).ids)
@@ -72,7 +72,7 @@ def test_counting_bits_without_numpy_2_gives_the_same(numbers):
     assert table.tolist() == [number.bit_count() for number in numbers] == codes.count_bits(words).tolist()
 
 
-def test_a_row_of_zeros_and_no_rows_at_all_are_no_trouble():
+def test_zero_rows_and_empty_input_work():
     stored = encode_codes(np.zeros((2, 8)), "int8")
     assert search_codes(np.ones(8), stored, k=5).scores.tolist() == [[0.0, 0.0]]
     for kind in ("int8", "binary"):

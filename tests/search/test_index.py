@@ -100,7 +100,7 @@ def test_a_loaded_index_takes_more_vectors(case, tmp_path):
     assert len(loaded) == 6001 and {0, 6000} <= set(loaded.search(VECTORS[:1], 20).ids[0])
 
 
-def test_k_beyond_the_number_of_vectors_gives_all_there_are(case):
+def test_k_larger_than_the_number_of_vectors_returns_all(case):
     index, _, _ = case
     some = build_index(VECTORS[:200], replace(index.settings, n_cells=2, effort=200), progress=False)
     hits = search_index(some, QUERIES[0], k=500, vectors=VECTORS[:200])
@@ -304,7 +304,7 @@ def test_too_many_pairs_are_refused(monkeypatch):
         (lambda path: build_index(np.ones(3)), r"shape \(n, width\)"),
     ],
 )
-def test_what_cannot_be_built_or_read_is_refused(tmp_path, call, message):
+def test_an_index_that_cannot_be_built_or_read_is_refused(tmp_path, call, message):
     with pytest.raises(InputError, match=message):
         call(tmp_path)
 

@@ -80,7 +80,7 @@ def test_triplets_are_written_without_formulas_if_asked(tmp_path, monkeypatch):
     assert all(line.startswith("'=") for line in target.read_text().splitlines()[1:])
 
 
-def test_where_no_negative_is_far_enough_nothing_is_written(tmp_path, monkeypatch):
+def test_nothing_is_written_if_no_negative_is_far_enough(tmp_path, monkeypatch):
     fake_model(monkeypatch)
     source = tmp_path / "pairs.csv"
     source.write_text("anchor,positive\na,b\n")
