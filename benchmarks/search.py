@@ -143,7 +143,7 @@ def search_rows(queries: Vectors, vectors: Vectors, rounds: int, threads: int) -
 
     flat = faiss.IndexFlatIP(vectors.shape[1])
     flat.add(vectors)
-    asked, stored = torch.from_numpy(queries), torch.from_numpy(vectors)
+    left, right = torch.from_numpy(queries), torch.from_numpy(vectors)
     exact = flat.search(queries, K)[1]
 
     def scores(ids: Ids) -> Array:
@@ -160,7 +160,7 @@ def search_rows(queries: Vectors, vectors: Vectors, rounds: int, threads: int) -
     runs: dict[str, Run] = {
         OURS: lambda: search(queries, vectors, k=K).ids,
         FAISS: lambda: flat.search(queries, K)[1],
-        RIVAL: lambda: [[hit["corpus_id"] for hit in hits] for hits in semantic_search(asked, stored, top_k=K)],
+        RIVAL: lambda: [[hit["corpus_id"] for hit in hits] for hits in semantic_search(left, right, top_k=K)],
     }
     if queries.shape[0] * vectors.shape[0] <= MAX_SCORES:
         runs[USEARCH] = lambda: usearch_search(vectors, queries, K, MetricKind.IP, exact=True, threads=threads).keys
@@ -269,8 +269,8 @@ def main() -> None:
     if options.large:
         made = Perturbed(np.array(kept), options.large)
         facts["large_set"] = made.facts()
-        asked = Perturbed(np.array(real[-HELD_OUT:]), N_QUERIES, seed=1)[:]
-        rows += search_rows(asked, made[:], options.large_rounds, options.threads)
+        large_queries = Perturbed(np.array(real[-HELD_OUT:]), N_QUERIES, seed=1)[:]
+        rows += search_rows(large_queries, made[:], options.large_rounds, options.threads)
     write_result("search", {**facts, "rows": rows})
 
 

@@ -53,7 +53,7 @@ def _source_record(each: Gathered) -> dict[str, object]:
         "registry": package.registry,
         "package": package.name,
         "version": package.version,
-        "licence": package.licence,
+        "licence": package.license,
         "texts": len(each.texts),
         "long_texts": sum(len(text.split()) >= LONG_WORDS for text in each.texts),
         "words": sum(len(text.split()) for text in each.texts),

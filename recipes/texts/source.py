@@ -14,13 +14,13 @@ __all__ = ["Package", "Source"]
 class Package:
     """A package of a registry in one version, or a table of the data folder (registry ``data``).
 
-    ``licence`` is that of the package; if the texts have their own license, it follows after a semicolon.
+    ``license`` is that of the package; if the texts have their own license, it follows after a semicolon.
     """
 
     registry: str
     name: str
     version: str
-    licence: str
+    license: str
 
 
 @dataclass(frozen=True, slots=True)

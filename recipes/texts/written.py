@@ -13,7 +13,7 @@ from texts.source import Source
 
 __all__ = ["WRITTEN"]
 
-PACKAGE = replace(WORDNET, licence="WordNet 3.1; templates Apache-2.0 (ours)")
+PACKAGE = replace(WORDNET, license="WordNet 3.1; templates Apache-2.0 (ours)")
 
 WRITTEN = (
     Source(

@@ -110,7 +110,7 @@ def test_a_kill_before_any_file_operation_loses_at_most_one_shard(ram):
     assert told["kills"] > 20
     for kill_at in range(1, told["kills"] + 1):
         assert content(ram / "each" / str(kill_at)) == content(ram / "whole"), kill_at
-    assert all(3 <= n_asked <= 3 + 2 for n_asked in told["asked"])
+    assert all(3 <= n <= 3 + 2 for n in told["embedded"])
 
 
 def test_a_job_killed_again_and_again_is_complete_in_the_end(ram):
@@ -118,7 +118,7 @@ def test_a_job_killed_again_and_again_is_complete_in_the_end(ram):
     told = kill("often", ram, texts)
     assert told["kills"] >= 3
     assert content(ram / "often" / "job") == content(ram / "whole")
-    assert told["asked"][0] <= 30 + 2 * told["kills"]
+    assert told["embedded"][0] <= 30 + 2 * told["kills"]
 
 
 def test_a_later_run_embeds_only_what_is_new(ram):

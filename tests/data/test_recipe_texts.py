@@ -357,5 +357,5 @@ def test_the_table_of_sources_is_sound():
     assert len({source.name for source in SOURCES}) == len(SOURCES)
     for source in SOURCES:
         assert source.package.registry in {"data", *fetching.REGISTRIES}
-        assert source.package.version and source.package.licence
+        assert source.package.version and source.package.license
         assert source.name == "snli" or source.cap + source.cap_long <= 62_000

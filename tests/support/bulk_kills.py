@@ -63,7 +63,7 @@ def embedded(log):
 
 
 def main(mode, source, folder):
-    kills, asked = 0, []
+    kills, n_embedded = 0, []
     engine_versions()  # cached, so that the children need not compute it
     with suppress(ImportError):
         import_module("pandas")  # pyarrow imports it, if installed, with its first table
@@ -74,13 +74,13 @@ def main(mode, source, folder):
                 break
             kills += 1
             assert not run_until(0, source, target, log)
-            asked.append(embedded(log))
+            n_embedded.append(embedded(log))
     else:
         rng, log = random.Random(0), folder / "log"
         while run_until(rng.randint(10, 40), source, folder / "job", log):
             kills += 1
-        asked.append(embedded(log))
-    print(json.dumps({"kills": kills, "asked": asked}))
+        n_embedded.append(embedded(log))
+    print(json.dumps({"kills": kills, "embedded": n_embedded}))
 
 
 if __name__ == "__main__":

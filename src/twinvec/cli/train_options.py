@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,7 +132,7 @@ def run_training(recipe: Recipe | Path, output: OutputChoice, *, trust_pickle: b
     from twinvec.cli.screen import SoftStop, TrainingScreen
     from twinvec.training import RunOptions
 
-    stop, is_quiet = SoftStop(), is_silent()
+    stop, is_quiet = SoftStop(), int(os.environ.get("RANK", "0")) > 0  # set by launchers of several processes
     device: Any = output.device  # click has checked the value
     options = RunOptions(output.checkpoint_every, force=output.force, device=device, should_stop=stop)
     if_interrupted(f"Run the same command again to continue from the last checkpoint of {output.out}.")
@@ -153,11 +152,6 @@ def run_training(recipe: Recipe | Path, output: OutputChoice, *, trust_pickle: b
         raise
     finally:
         stop.restore()
-
-
-def is_silent() -> bool:
-    """Whether a launcher started this process as one of several, but not as the first."""
-    return int(os.environ.get("RANK", "0")) > 0
 
 
 def _number(name: str, default: object, help: str, kind: Any = int) -> Decorator:  # noqa: ANN401 - a click type
@@ -277,7 +271,7 @@ DISTILL_OPTIONS = TRAIN_OPTIONS | {
 }
 
 
-data_options: Callable[[Any], Any] = option_group(DATA_OPTIONS, "data", build=TrainData)
-train_options: Callable[[Any], Any] = option_group(TRAIN_OPTIONS, "choice", build=TrainChoice)
-distill_options: Callable[[Any], Any] = option_group(DISTILL_OPTIONS, "choice", build=TrainChoice)
-output_options: Callable[[Any], Any] = option_group(OUTPUT_OPTIONS, "output", build=OutputChoice)
+data_options = option_group(DATA_OPTIONS, "data", build=TrainData)
+train_options = option_group(TRAIN_OPTIONS, "choice", build=TrainChoice)
+distill_options = option_group(DISTILL_OPTIONS, "choice", build=TrainChoice)
+output_options = option_group(OUTPUT_OPTIONS, "output", build=OutputChoice)
