@@ -207,11 +207,11 @@ def test_a_damaged_byte_of_the_rows_never_gives_other_rows(ram):
 @pytest.mark.parametrize(
     ("model", "chosen", "said"),
     [
-        (FakeModel("other"), SMALL, "the model is fake"),
-        (FakeModel(settings={"precision": "int8"}), SMALL, "precision is 'float32' there and 'int8' here"),
-        (FakeModel(settings={"prompt": "q: "}), SMALL, "prompt is None there and 'q: ' here"),
-        (FakeModel(), BulkSettings(shard_rows=6), "rows of a shard is 5 there and 6 here"),
-        (FakeModel(), BulkSettings(shard_format="arrow"), "shard format is 'parquet' there and 'arrow' here"),
+        (FakeModel("other"), SMALL, "the model was fake .*, now other"),
+        (FakeModel(settings={"precision": "int8"}), SMALL, "precision was 'float32', now 'int8'"),
+        (FakeModel(settings={"prompt": "q: "}), SMALL, "prompt was None, now 'q: '"),
+        (FakeModel(), BulkSettings(shard_rows=6), "rows per shard was 5, now 6"),
+        (FakeModel(), BulkSettings(shard_format="arrow"), "shard format was 'parquet', now 'arrow'"),
     ],
 )
 def test_another_model_or_another_way_to_run_it_is_refused(ram, model, chosen, said):
@@ -256,7 +256,9 @@ def test_a_full_disk_is_reported_and_loses_no_finished_work(ram, monkeypatch):
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", fill)
-    with pytest.raises(InputError, match=r"No space left on device\. All shards before it are safe: make room"):
+    with pytest.raises(
+        InputError, match=r"No space left on device\. All earlier shards are safe\. Free some disk space"
+    ):
         embed_bulk(ListSource(TEXTS), ram / "out", FakeModel(), settings=SMALL)
     monkeypatch.setattr(os, "fsync", fsync)
     assert not list(ram.rglob("*partial*"))
@@ -282,7 +284,7 @@ def test_a_file_that_may_not_grow_further_is_an_error_and_no_half_file(ram, limi
 
 
 def test_readers_see_the_old_result_until_the_new_one_is_complete(ram):
-    with pytest.raises(InputError, match="holds no vectors of a bulk job"):
+    with pytest.raises(InputError, match="is not the folder of a bulk job"):
         open_bulk(ram)
     with pytest.raises(Interrupted):
         embed_bulk(ListSource(["a", "b"]), ram, FakeModel(fail_at=0), settings=SMALL)
@@ -349,9 +351,9 @@ def test_bad_input_is_refused_before_anything_is_written(ram):
     for source, folder, said in [
         (ram / "none.txt", "out", "File not found"),
         (ram / "empty.txt", "out", "has no texts"),
-        (ListSource([]), "out", "holds no rows"),
+        (ListSource([]), "out", "has no rows"),
         (ListSource(["a", "\ud800"]), "out", "lone surrogate"),
-        (ListSource(TEXTS), "taken", "holds no bulk job, but 'photo.jpg'"),
+        (ListSource(TEXTS), "taken", "is not the folder of a bulk job: it holds 'photo.jpg'"),
         (ListSource(TEXTS), "empty.txt", "is a file"),
     ]:
         with pytest.raises(InputError, match=said):

@@ -70,7 +70,8 @@ def test_another_model_is_refused_with_what_to_do(ram, tiny_folders):
     result = embed(ram, tiny_folders["roberta"])
     assert (result.exit_code, result.stdout) == (1, "")
     assert re.search(
-        r"Error: .* was started with other settings: the model is .* --force\.", result.stderr.replace("\n", " ")
+        r"Error: .* was started with other settings: the model was .*, now .* --force\.",
+        result.stderr.replace("\n", " "),
     )
     assert embed(ram, tiny_folders["roberta"], "--force").exit_code == 0
 

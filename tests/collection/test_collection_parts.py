@@ -12,7 +12,7 @@ from twinvec.collection.indexes import lance_errors
 from twinvec.collection.rows import check_filter, one_of
 from twinvec.collection.schema import KINDS, column_kinds
 from twinvec.collection.search import reciprocal_rank_fusion
-from twinvec.collection.write import is_worn
+from twinvec.collection.write import needs_optimize
 from twinvec.errors import CollectionError, InputError, UnknownNameError
 
 rankings = st.lists(st.lists(st.integers(0, 20), unique=True), max_size=4)
@@ -93,23 +93,26 @@ def test_a_column_holds_what_its_first_value_is_and_numbers_may_widen(kinds):
     elif found == {"int", "float"}:
         assert column_kinds(rows, {}) == {"c": "float"}
     else:
-        with pytest.raises(InputError, match="but the column holds"):
+        with pytest.raises(InputError, match="but the column has the type"):
             column_kinds(rows, {})
 
 
 @given(st.integers(0, 10**8), st.integers(0, 1000))
 def test_a_large_collection_is_not_rewritten_for_a_few_rows(n_rows, n_new):
-    assert not is_worn(n_rows, n_new, 20)
-    assert is_worn(n_rows, n_rows // 3 + 5001, 20)
-    assert is_worn(n_rows, 0, n_rows // 500 + 100)
+    assert not needs_optimize(n_rows, n_new, 20)
+    assert needs_optimize(n_rows, n_rows // 3 + 5001, 20)
+    assert needs_optimize(n_rows, 0, n_rows // 500 + 100)
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (RuntimeError("lance error: Commit conflict for version 4"), "Another process has written .* Do it again"),
-        (RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), /x.rs:1:2"), "Make room"),
-        (OSError(13, "Permission denied"), "Check the rights"),
+        (RuntimeError("lance error: Commit conflict for version 4"), "Another process wrote .* Try again"),
+        (
+            RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), /x.rs:1:2"),
+            "Free some disk space",
+        ),
+        (OSError(13, "Permission denied"), "Check the permissions"),
         (RuntimeError("Generic S3 error: Failed to resolve region for bucket 'x'"), "Check the address"),
         (RuntimeError("Generic LocalFileSystem error: Unable to open file"), "is missing or damaged"),
         (ValueError("Invalid input, no magic"), "Cannot read notes: no magic. A file .* is missing or damaged"),

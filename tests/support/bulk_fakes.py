@@ -64,7 +64,7 @@ class ListSource:
     def n_rows(self):
         return len(self._texts)
 
-    def described(self):
+    def describe(self):
         return {"name": "list"}
 
 

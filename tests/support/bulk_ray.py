@@ -90,10 +90,10 @@ def search_while_a_node_dies(cluster, node, folder, queries):
     """The hits, and the number of shards that were started more than once because the node was killed."""
     find, merge, marks = bulk_search._hits, bulk_search.merge_hits, Path(mkdtemp(dir=os.environ["TMPDIR"]))
 
-    def slow_find(question, path, *others):
-        (marks / f"{Path(path).name}-{uuid4()}").touch()
+    def slow_find(question, part):
+        (marks / f"{part.path.name}-{uuid4()}").touch()
         time.sleep(0.3)
-        return find(question, path, *others)
+        return find(question, part)
 
     def kill_and_merge(*hits):
         if node in cluster.worker_nodes:
