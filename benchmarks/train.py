@@ -89,7 +89,7 @@ def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> 
     """Train with Twinvec, for one epoch."""
     from twinvec.data.roles import DataSource
     from twinvec.training.loop import start_training, train_steps
-    from twinvec.training.prepare import prepare, read_material
+    from twinvec.training.prepare import prepare, read_inputs
     from twinvec.training.processes import ALONE
     from twinvec.training.recipe import DataPart, ModelPart, Recipe
 
@@ -98,7 +98,7 @@ def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> 
         file.write_text("\n".join("\t".join(row) for row in [("label", "premise", "hypothesis"), *pairs]) + "\n")
         source = DataSource(str(file), "labelled_pairs")
         recipe = Recipe(ModelPart(str(model)), (DataPart(source, "softmax"),))
-        prepared = prepare(recipe, read_material(recipe), work=Path(folder), processes=ALONE)
+        prepared = prepare(recipe, read_inputs(recipe), work=Path(folder), processes=ALONE)
     training = start_training(prepared.network, prepared.tasks, settings=recipe.training)
     turns.wait()
     for report in train_steps(training, prepared.tasks, settings=recipe.training):

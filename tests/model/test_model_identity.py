@@ -191,5 +191,5 @@ def test_a_run_knows_its_start_model_in_a_folder_called_training(tmp_path):
     for seed in (0, 1):
         folder = tmp_path / str(seed) / "training"
         write_tiny_model(folder, seed=seed)
-        seen.append(preparing.read_material(make_recipe(tmp_path, folder)).identity["start model"])
+        seen.append(preparing.read_inputs(make_recipe(tmp_path, folder)).identity["start model"])
     assert seen[0] != seen[1]

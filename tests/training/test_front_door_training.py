@@ -53,7 +53,7 @@ def test_the_result_of_several_seeds_is_that_of_the_best(recipe, tmp_path):
     assert result.seeds.seeds == (0, 1)
     assert result.dev.value == dev.best == dev.values[result.seeds.best_seed]
     assert len(result.test) == 1
-    with pytest.raises(InputError, match="seeds must be a whole number from 1, got 0"):
+    with pytest.raises(InputError, match="seeds must be a whole number of at least 1, got 0"):
         twinvec.train(recipe, tmp_path / "other", seeds=0)
 
 

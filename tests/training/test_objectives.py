@@ -469,7 +469,7 @@ def test_marks_and_scores_may_be_whole_numbers_bools_or_doubles():
 def test_a_batch_without_a_role_or_its_target_is_refused():
     u = torch.ones(2, 3)
     with pytest.raises(
-        InputError, match=r"labelled_pairs needs vectors for premise, hypothesis; it lacks \['hypothesis"
+        InputError, match=r"labelled_pairs needs vectors for premise, hypothesis; missing: \['hypothesis"
     ):
         compare(SoftmaxObjective(3, 2), {"premise": u}, target=torch.tensor([0, 1]))
     with pytest.raises(InputError, match="scored_pairs has the target 'score'; this one has none"):
@@ -549,10 +549,10 @@ BAD = [
     ("softmax", {"features": []}, {"n_labels": 3}, r"features must be a list of names, got \[\]. Choose from: u, v"),
     ("softmax", {"features": "u"}, {"n_labels": 3}, "features must be a list of names, got 'u'"),
     ("softmax", {"features": ["u", "u+v"]}, {"n_labels": 3}, r"Unknown name in features: 'u\+v'. Did you mean"),
-    ("softmax", {"features": ["u", "u"]}, {"n_labels": 3}, "features must name each part once"),
+    ("softmax", {"features": ["u", "u"]}, {"n_labels": 3}, "features must not repeat a name"),
     ("softmax", {}, {}, "n_labels must be a whole number of at least 2, got 0"),
     ("distillation", {}, {"teacher_widths": [0]}, "teacher_widths must be a whole number of at least 1, got 0"),
-    ("distillation", {}, {}, "needs the width of at least one teacher"),
+    ("distillation", {}, {}, "requires the width of at least one teacher"),
     ("distillation", {"loss": "mae"}, {"teacher_widths": [4]}, "Unknown loss 'mae'. Did you mean 'mse'"),
     (
         "distillation",
@@ -560,8 +560,8 @@ BAD = [
         {"teacher_widths": [4]},
         "similarity_weight must be a number of at least 0",
     ),
-    ("cosine", {}, {"matryoshka": (2, 2)}, r"one or more widths, each once, got \[2, 2\]"),
-    ("cosine", {}, {"matryoshka": (9,)}, "The matryoshka width 9 is more than the 4 of the model's vectors"),
+    ("cosine", {}, {"matryoshka": (2, 2)}, r"one or more different widths, got \[2, 2\]"),
+    ("cosine", {}, {"matryoshka": (9,)}, "The matryoshka width 9 exceeds the width 4 of the model's vectors"),
     ("cosine", {}, {"matryoshka": (0,)}, "A matryoshka width must be a whole number of at least 1, got 0"),
 ]
 
@@ -581,5 +581,5 @@ def test_a_matryoshka_that_does_not_fit_is_refused():
         Matryoshka([CosineObjective()], (4,), weights=(0,))
     with pytest.raises(InputError, match=r"same examples, got \['scored_pairs', 'triplets'\]"):
         Matryoshka([CosineObjective(), TripletObjective()], (4, 2))
-    with pytest.raises(InputError, match="Vectors of width 3 cannot be cut to the width 4"):
+    with pytest.raises(InputError, match="Vectors of width 3 cannot be shortened to the width 4"):
         Matryoshka([CosineObjective()], (4,))(text1=torch.ones(1, 3), text2=torch.ones(1, 3), score=torch.ones(1))

@@ -120,8 +120,8 @@ BAD_RECIPES = {
     "[model]\nstart = 'x'\n[[data]]\nfile = 'a.tsv'\nobjective = 'softmaxx'\n": "Did you mean 'softmax'",
     "[model]\nstart = 'x'\npoolingg = 'mean'\n[[data]]\nfile = 'a'\nobjective = 'cosine'\n": "Did you mean 'pooling'",
     "[model]\nstart = 'x'\n[training]\nepochs = 'many'\n[[data]]\nfile = 'a'\nobjective = 'cosine'\n": "epochs must",
-    "[model]\nstart = 'x'\n[[data]]\nfile = 'a'\nobjective = 'cosine'\nkind = 'triplets'\n": "reads scored_pairs",
-    "[model]\nstart = 'x'\n[[data]]\nobjective = 'cosine'\n": "needs a 'file'",
+    "[model]\nstart = 'x'\n[[data]]\nfile = 'a'\nobjective = 'cosine'\nkind = 'triplets'\n": "requires scored_pairs",
+    "[model]\nstart = 'x'\n[[data]]\nobjective = 'cosine'\n": "requires a 'file'",
     "[model]\nstart = 'x'\n[[data]]\nfile = 'a'\nobjective = 'distillation'\n": "at least one teacher",
     "[model\n": "is not valid TOML",
     "[model]\nstart = 'x'\n[data]\nfile = 'a'\nobjective = 'cosine'\n": "write [[data]], not [data]",
@@ -170,7 +170,7 @@ def test_a_recipe_cannot_allow_a_pickle(tmp_path, monkeypatch, command):
     recipe = tmp_path / "recipe.toml"
     arguments = (command, recipe, "-o", tmp_path / "m")
     recipe.write_text(f"[model]\nstart = 'x'\ntrust_pickle = true\n{lines}")
-    assert "asks for weights stored as a pickle to be read" in call(*arguments, exit_code=1).stderr
+    assert "starts from weights stored as a pickle" in call(*arguments, exit_code=1).stderr
     assert started == []
     call(*arguments, "--trust-pickle")
     recipe.write_text(f"[model]\nstart = 'x'\n{lines}")
@@ -185,13 +185,13 @@ def test_invalid_folders_are_refused_by_name(files, tiny_bert, tmp_path, monkeyp
     arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o")
     assert "file/model: Not a directory" in call(*arguments, tmp_path / "file/model", exit_code=1).stderr
     monkeypatch.chdir(tmp_path)
-    assert "exists already" in call(*arguments, ".", exit_code=1).stderr
+    assert "already exists" in call(*arguments, ".", exit_code=1).stderr
 
 
 @pytest.mark.usefixtures("with_torch")
 def test_more_tokens_than_the_model_reads_are_refused(files, tiny_folders, tmp_path):
     arguments = ("train", "nli", files["nli"], "-m", tiny_folders["roberta"], "-o", tmp_path / "model")
-    assert "reads at most" in call(*arguments, "--max-tokens", 500, exit_code=1).stderr
+    assert "max_tokens is 500, but the limit of" in call(*arguments, "--max-tokens", 500, exit_code=1).stderr
 
 
 @pytest.mark.usefixtures("with_torch")
@@ -208,7 +208,7 @@ def test_scores_that_are_all_equal_are_no_dev_data(files, tiny_bert, tmp_path):
         "--dev",
         tmp_path / "flat.tsv",
     )
-    assert "All 2 scores of flat.tsv are equal" in call(*arguments, exit_code=1).stderr
+    assert "All 2 scores in flat.tsv are equal" in call(*arguments, exit_code=1).stderr
 
 
 def test_columns_are_pairs_of_role_and_column(files, tmp_path):

@@ -249,7 +249,7 @@ def test_a_loss_that_is_not_a_number_stops_before_it_spoils_the_weights(recipe, 
 def test_a_folder_that_exists_is_not_overwritten_unless_asked(recipe, tmp_path):
     run(with_settings(recipe, epochs=1), tmp_path / "model")
     before = weights(tmp_path / "model")
-    with pytest.raises(InputError, match=r"model exists already\. Choose another name, or replace it with --force"):
+    with pytest.raises(InputError, match=r"model already exists\. Choose another name, or overwrite it with --force"):
         run(recipe, tmp_path / "model")
     assert not (tmp_path / "model.run").exists()
     run(with_settings(recipe, seed=5, epochs=1), tmp_path / "model", force=True)
@@ -276,7 +276,7 @@ def test_a_checkpoint_of_another_recipe_is_refused_and_kept(recipe, tmp_path):
 def test_a_broken_checkpoint_gives_no_traceback(recipe, tmp_path):
     stopped_after(recipe, tmp_path / "model", 3)
     (tmp_path / "model.run/checkpoint.safetensors").write_bytes(b"not a checkpoint")
-    with pytest.raises(TrainingError, match="is no checkpoint of Twinvec"):
+    with pytest.raises(TrainingError, match="is not a valid checkpoint"):
         run(recipe, tmp_path / "model")
 
 
@@ -367,7 +367,7 @@ def test_several_processes_print_one_error(tmp_path, tiny_bert):
     command = [*LAUNCH, "-m", "twinvec.cli", *arguments, "-o", str(tmp_path / "taken")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode != 0
-    assert result.stderr.count("taken exists already") == 1
+    assert result.stderr.count("taken already exists") == 1
     assert (tmp_path / "taken/mine.txt").read_text() == "mine"
 
 

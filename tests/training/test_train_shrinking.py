@@ -103,7 +103,7 @@ def test_special_tokens_that_there_are_not_are_refused(tiny_bert, tmp_path):
 
 @pytest.mark.parametrize("family", ["roberta", "distilbert", "mpnet", "electra", "albert", "modernbert"])
 def test_models_that_are_not_bert_are_refused(tiny_folders, tmp_path, family):
-    with pytest.raises(InputError, match=f"of type '{family}'; only BERT models can be made smaller"):
+    with pytest.raises(InputError, match=f"has the type '{family}'; only BERT models can be pruned"):
         shrunk(tiny_folders[family], tmp_path / "small", layers=[0])
 
 
@@ -157,7 +157,11 @@ def test_a_small_student_is_taught_and_stored_as_int8(tiny_folders, tmp_path):
     assert is_packed(tmp_path / "student")
     assert twinvec.load(tmp_path / "student").encode(TEXTS).shape == (len(TEXTS), 32)
     card = (tmp_path / "student/README.md").read_text()
-    assert 'stored = "int8"' in card and "other libraries read wrongly" in card and "sentence-transformers" not in card
+    assert (
+        'stored = "int8"' in card
+        and "Other libraries read them incorrectly" in card
+        and "sentence-transformers" not in card
+    )
 
 
 def test_a_model_stored_as_int8_can_be_trained(tiny_bert, tmp_path):

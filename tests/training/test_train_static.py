@@ -96,10 +96,10 @@ def test_frequent_tokens_start_with_low_weights(tiny_bert):
 def test_a_table_is_not_wider_than_the_vectors_it_starts_from(tiny_bert):
     folder = twinvec.load(tiny_bert).folder
     tokenizer = load_tokenizer(folder.backbone)
-    with pytest.raises(InputError, match=r"static is 999, but .* gives vectors of"):
+    with pytest.raises(InputError, match=r"static is 999, but the vectors of .* have the width 32"):
         start_table(folder, tokenizer, 999, np.zeros(tokenizer.n_vocabulary, dtype=np.int64))
 
 
 def test_a_static_model_has_no_layers_to_choose():
-    with pytest.raises(InputError, match="neither layers, feed_forward, special_tokens nor a pooling"):
+    with pytest.raises(InputError, match="has no layers, feed_forward, special_tokens or pooling"):
         ModelPart("x", static=8, layers=(0, 1))

@@ -83,5 +83,5 @@ def test_a_whole_run_starts_from_such_a_folder_and_ends_in_one(tmp_path, tiny_be
     trained = twinvec.load(tmp_path / "trained")
     assert trained.folder.modules == (WK(SETTINGS), Normalize())
     card = (tmp_path / "trained/README.md").read_text()
-    assert "they refuse this folder" in card and "tags: [sentence-similarity]" in card
+    assert "Other libraries do not know it and refuse this folder" in card and "tags: [sentence-similarity]" in card
     assert np.abs(trained.encode(TEXTS) - twinvec.load(tmp_path / "start").encode(TEXTS)).max() > 1e-3

@@ -37,7 +37,7 @@ from twinvec.files import check_path, try_lock
 from twinvec.model.identity import engine_versions
 from twinvec.ownership import FolderKind, check_ours, is_marked, mark, remove_ours, remove_partial_markers
 
-__all__ = ["SHARDS", "Workers", "begin", "check_folder", "clear", "embed_bulk", "locked"]
+__all__ = ["SHARDS", "Watch", "Workers", "embed_bulk"]
 
 
 class Workers(Protocol):

@@ -18,20 +18,7 @@ from twinvec.errors import InputError
 from twinvec.types import Array, Ids
 from twinvec.vector_store import text_key
 
-__all__ = [
-    "BYTES_PER_TEXT",
-    "KEY_BYTES",
-    "Keys",
-    "Lookup",
-    "Marks",
-    "NewShard",
-    "Planner",
-    "ShardLimits",
-    "free_ranges",
-    "keys_of",
-    "lookup_bytes",
-    "used_bytes",
-]
+__all__ = ["KEY_BYTES", "Keys", "Lookup", "Marks", "NewShard", "Planner", "ShardLimits", "lookup_bytes", "used_bytes"]
 
 Keys: TypeAlias = NDArray[np.bytes_]  # (n,) of S16; single elements lose trailing zero bytes, arrays do not
 

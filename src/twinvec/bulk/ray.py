@@ -24,7 +24,7 @@ from twinvec.extras import require
 from twinvec.loading import load
 from twinvec.model.identity import engine_versions, model_files
 
-__all__ = ["RayWorkers", "connected", "run_tasks"]
+__all__ = ["RayWorkers", "run_tasks"]
 
 Result = TypeVar("Result")
 

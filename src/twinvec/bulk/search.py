@@ -19,7 +19,7 @@ from twinvec.search.pairs import Pairs, best_first, check_limits, join_pairs, no
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import unit_rows
 
-__all__ = ["merge_hits", "pairs_of_shards", "search_shards"]
+__all__ = ["pairs_of_shards", "search_shards"]
 
 SEARCHABLE = "float32", "int8"
 
@@ -33,12 +33,7 @@ class _Question(NamedTuple):
 
 
 def search_shards(
-    folder: str | PathLike[str],
-    queries: ArrayLike,
-    *,
-    k: int = 10,
-    similarity: str = "cosine",
-    ray: str | None = None,
+    folder: str | PathLike[str], queries: ArrayLike, *, k: int = 10, similarity: str = "cosine", ray: str | None = None
 ) -> Hits:
     """The ``k`` texts of a bulk job nearest to each query ``(n, width)``, best first: ``(n, min(k, texts))``.
 

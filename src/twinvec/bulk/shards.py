@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from twinvec.types import Array, Ids
 from twinvec.vectors import checked_vectors, quantize_vectors
 
 __all__ = [
-    "COLUMNS",
     "ENDINGS",
     "REBUILD",
     "SHARD_NAME",
@@ -115,26 +114,8 @@ WRITERS: dict[ShardFormat, Callable[[Any], bytes]] = {"parquet": _parquet, "arro
 ENDINGS: dict[ShardFormat, str] = {"parquet": ".parquet", "arrow": ".arrow"}
 
 
-class ShardReader(Protocol):
-    """An open shard. It returns pyarrow tables."""
-
-    n: int
-    width: int
-    type: str  # of a vector's numbers
-    n_cut: int
-    longest: int
-
-    def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """All rows of these columns."""
-        ...
-
-    def take(self, rows: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """Some rows of these columns; ``rows`` is ``(m,)`` and sorted."""
-        ...
-
-
 class ParquetShard:
-    """A Parquet shard; only the needed row groups are decoded."""
+    """An open Parquet shard, which returns pyarrow tables; only the needed row groups are decoded."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -144,12 +125,12 @@ class ParquetShard:
             self.width, self.type, self.n_cut, self.longest = _parse_schema(self._file.schema_arrow)
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """All rows."""
+        """All rows of these columns."""
         with _readable(self._path):
             return self._file.read(columns=list(columns), use_threads=False)
 
     def take(self, rows: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """Some rows; their row groups are decoded as a whole."""
+        """Some rows of these columns, ``(m,)`` and sorted; their row groups are decoded as a whole."""
         size = self._file.metadata.row_group(0).num_rows
         groups, which = np.unique(rows // size, return_inverse=True)
         with _readable(self._path):
@@ -158,7 +139,7 @@ class ParquetShard:
 
 
 class ArrowShard:
-    """A memory-mapped Arrow shard: nothing is read before it is used."""
+    """A memory-mapped Arrow shard, which returns pyarrow tables; nothing is read before it is used."""
 
     def __init__(self, path: Path) -> None:
         with _readable(path):
@@ -167,12 +148,16 @@ class ArrowShard:
             self.width, self.type, self.n_cut, self.longest = _parse_schema(self._table.schema)
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """All rows, not copied."""
+        """All rows of these columns, not copied."""
         return self._table.select(list(columns))
 
     def take(self, rows: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """Some rows."""
+        """Some rows of these columns, ``(m,)``."""
         return self._table.select(list(columns)).take(rows)
+
+
+ShardReader: TypeAlias = ParquetShard | ArrowShard
+READERS: dict[str, type[ShardReader]] = {".parquet": ParquetShard, ".arrow": ArrowShard}
 
 
 def open_shard(path: Path) -> ShardReader:
@@ -212,9 +197,6 @@ def _readable(path: Path) -> Iterator[None]:
     except (arrow.ArrowException, OSError, KeyError, AttributeError) as error:  # the last two: other columns
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(f"The shard {path} is damaged or missing: {reason}.", hint=REBUILD) from error
-
-
-READERS: dict[str, type[ParquetShard] | type[ArrowShard]] = {".parquet": ParquetShard, ".arrow": ArrowShard}
 
 
 SHARD_NAME = re.compile(r"(\d{12})-([0-9a-f]{16})\.(?:parquet|arrow)")

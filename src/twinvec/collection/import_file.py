@@ -251,7 +251,7 @@ class FileRows:
         value = row.values[self._id or ""]
         if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
             return str(value)
-        raise RowError(f"{row.where}: the id is {shown(value, 40)}.", hint="Use a non-empty string or an integer.")
+        raise RowError(f"{row.where}: the id is {shown(value, 40)}.", hint="Use a non-empty string or a whole number.")
 
     def _value(self, row: Row, column: str) -> object:
         value = row.values[column]

@@ -80,7 +80,9 @@ class ModelRecord:
             if not isinstance(value, str) or not value:
                 raise InputError(f"The {name} of a model is {shown(value)}, not a non-empty string.")
         if not _is_count(self.width):
-            raise InputError(f"The width of the model {self.name!r} is {shown(self.width)}, not a positive integer.")
+            raise InputError(
+                f"The width of the model {self.name!r} is {shown(self.width)}, not a positive whole number."
+            )
         if not isinstance(self.similarity, str) or self.similarity not in METRICS:
             raise InputError(
                 f"The model {self.name!r} uses the similarity {self.similarity}, which a collection cannot search.",

@@ -165,7 +165,7 @@ def checked_count(name: str, value: object) -> int:
     10
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InputError(f"{name} must be an integer, got {shown(value)}.")
+        raise InputError(f"{name} must be a whole number, got {shown(value)}.")
     if value < 1:
         raise InputError(f"{name} must be at least 1, got {shown(value)}.")
     return int(value)

@@ -112,13 +112,7 @@ def _fails(table: LanceTable, where: str) -> bool:
 
 
 def dense_hits(
-    table: LanceTable,
-    vector: Vectors,
-    k: int,
-    *,
-    model: ModelRecord,
-    where: str | None = None,
-    is_exact: bool = False,
+    table: LanceTable, vector: Vectors, k: int, *, model: ModelRecord, where: str | None = None, is_exact: bool = False
 ) -> list[Hit]:
     """The ``k`` texts whose vectors are nearest to ``vector`` ``(width,)``, best first.
 

@@ -1,4 +1,4 @@
-"""Training of siamese and triplet networks (extra ``train``). Its names load torch at first use; inference never."""
+"""Training of siamese and triplet networks (extra ``train``). Its names load torch on first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from twinvec.training.run import RunOptions, run_recipe
     from twinvec.training.seeds import SeedsFinished, SeedStarted, Spread, TrainEvent, run_seeds
 
-# The first that has a name gives it, at first use: so `twinvec.train` can be named without torch.
+# Searched in this order for a name, on first use, so that importing `twinvec` does not load torch.
 _MODULES = ("batches", "job", "loop", "network", "objectives", "recipe", "recipe_file", "report", "run", "seeds")
 
 __all__ = [
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any of the names above
     if name not in __all__:
         raise AttributeError(f"module 'twinvec.training' has no attribute {name!r}")
     for package in ("torch", "transformers", "matplotlib"):

@@ -1,4 +1,4 @@
-"""Token ids to the states of all layers in torch, without computing padding."""
+"""The torch backbone: from token ids to the states of all layers, without computing padding."""
 
 from __future__ import annotations
 
@@ -18,22 +18,16 @@ from twinvec.errors import ModelFolderError
 from twinvec.model.folder import ModelFolder
 from twinvec.types import Ids
 
-__all__ = [
-    "ATTENTION",
-    "Backbone",
-    "Grid",
-    "make_grid",
-    "packed_attention",
-]
+__all__ = ["Backbone"]
 
-ATTENTION = "twinvec_packed"  # its name in transformers' table
+ATTENTION = "twinvec_packed"  # its name in transformers' registry
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Where packed tokens stand in a padded grid of ``(texts, longest)``.
+    """The mapping between packed tokens and a padded grid of ``(texts, longest)``.
 
-    ``mask`` is ``(texts, longest)``, True on real tokens; ``sources`` is flat, the packed place of every cell (0 for
+    ``mask`` is ``(texts, longest)``, True on real tokens; ``sources`` is flat, the packed index of every cell (0 for
     padding); ``cells`` is ``(tokens,)``, the cell of every packed token; ``positions`` counts them within their text.
     """
 
@@ -43,7 +37,7 @@ class Grid:
     positions: Tensor
 
     def spread(self, packed: Tensor) -> Tensor:
-        """Packed ``(tokens, width)`` to padded ``(texts, longest, width)``; padding repeats some token."""
+        """Packed ``(tokens, width)`` to padded ``(texts, longest, width)``; padding holds an arbitrary token."""
         return packed.index_select(0, self.sources).view(*self.mask.shape, packed.shape[-1])
 
     def pack(self, padded: Tensor) -> Tensor:
@@ -52,7 +46,7 @@ class Grid:
 
 
 def make_grid(lengths: Sequence[int], device: torch.device | str = "cpu") -> Grid:
-    """The grid of texts with these numbers of tokens.
+    """The grid of texts with these token counts.
 
     >>> grid = make_grid([2, 1])
     >>> grid.sources.tolist(), grid.cells.tolist(), grid.positions.tolist()
@@ -82,14 +76,14 @@ def packed_attention(
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: object = None,
-    **_: Any,  # noqa: ANN401 - transformers passes what its other attentions need
+    **_: Any,  # noqa: ANN401 - transformers passes arguments of its other attention functions
 ) -> tuple[Tensor, None]:
-    """Attention of every text to itself. The three are ``(1, heads, tokens, width of a head)``, packed."""
+    """Self-attention within each text. Query, key and value are packed: ``(1, heads, tokens, width of a head)``."""
     if sliding_window is not None:
-        raise NotImplementedError("packed attention sees whole texts")
+        raise NotImplementedError("packed attention does not support sliding windows")
     heads, width = query.shape[1], query.shape[3]
     device = query.device.type
-    # On a CPU, torch takes five times (texts of 14 tokens) to twice (150) as long in bfloat16, forth and back.
+    # On a CPU, forward and backward are 5 (14 tokens per text) to 2 times (150 tokens) slower in bfloat16.
     computed = torch.float32 if device == "cpu" and query.dtype == torch.bfloat16 else query.dtype
 
     def spread(packed: Tensor) -> Tensor:
@@ -114,38 +108,38 @@ CLOSE = 1e-4
 
 
 class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
-    """A transformers encoder that takes rows of ids and gives the states of every layer."""
+    """A transformers encoder that takes rows of ids and returns the states of every layer."""
 
     def __init__(self, folder: ModelFolder, *, trust_pickle: bool = False, dropout: float | None = None) -> None:
         super().__init__()
         model = load_backbone(folder, feature="Training", trust_pickle=trust_pickle, dropout=dropout)
         if model.config.is_encoder_decoder:
             raise ModelFolderError(
-                f"{folder.backbone} is an encoder with a decoder ({model.config.model_type}).",
-                hint="Train from a model that is an encoder alone, such as BERT, RoBERTa, MPNet or ModernBERT.",
+                f"{folder.backbone} has a decoder ({model.config.model_type}).",
+                hint="Start from an encoder-only model, such as BERT, RoBERTa, MPNet or ModernBERT.",
             )
         self.model: Any = model
         self.width = int(model.config.hidden_size)
         self.n_positions = longest_input(model)
         if getattr(model, "pooler", None) is not None:
-            model.pooler.requires_grad_(False)  # a head that no readout reads
-        self._usual_attention = model.config._attn_implementation
+            model.pooler.requires_grad_(False)  # not used by any readout
+        self._default_attention = model.config._attn_implementation
         self._first_position = self._packed_start()
 
     @property
     def is_packed(self) -> bool:
-        """Whether texts run without padding."""
+        """Whether texts are computed without padding."""
         return self._first_position is not None
 
     def forward(self, rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-        """States of the last layer, ``(texts, longest, width)``, and the mask of real tokens, ``(texts, longest)``."""
+        """The states of the last layer, ``(texts, longest, width)``, and the token mask, ``(texts, longest)``."""
         layers, mask = self._run(rows, n_layers=1)
         return layers[0], mask
 
     def layers(self, rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-        """States of all layers, embedding layer first, ``(layers + 1, texts, longest, width)``, and the mask."""
+        """The states of all layers, embedding layer first, ``(layers + 1, texts, longest, width)``, and the mask."""
         layers, mask = self._run(rows, n_layers=None)
-        # Some releases also show the states between the inner layers of ALBERT's groups.
+        # Some releases also return the states between the inner layers of ALBERT's groups.
         step = max(1, (len(layers) - 1) // int(getattr(self.model.config, "num_hidden_layers", len(layers))))
         return torch.stack(layers[::step]), mask
 
@@ -157,15 +151,15 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
             return self._states(ids, n_layers, attention_mask=mask), mask
         grid = make_grid([len(row) for row in rows], device)
         ids = torch.from_numpy(np.concatenate(rows).astype(np.int64)).to(device)[None]
-        positions = self._numbers(ids, grid)[None] + self._first_position
+        positions = self._positions(ids, grid)[None] + self._first_position
         with self._attention(ATTENTION):
             layers = self._states(ids, n_layers, position_ids=positions, grid=grid)
         return [grid.spread(states[0]) for states in layers], grid.mask.long()
 
-    def _numbers(self, ids: Tensor, grid: Grid) -> Tensor:
-        """The places of all tokens in their texts, ``(tokens,)``.
+    def _positions(self, ids: Tensor, grid: Grid) -> Tensor:
+        """The positions of all tokens in their texts, ``(tokens,)``, without the offset of the first position.
 
-        Where they are counted from behind padding's row, a literal padding token has that row, and is not counted.
+        If positions start after the padding id (RoBERTa), a literal padding token gets -1 and is not counted.
         """
         if not self._first_position:
             return grid.positions
@@ -177,24 +171,24 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
 
     def _states(self, ids: Tensor, n_layers: int | None, **more: Any) -> list[Tensor]:  # noqa: ANN401
         if getattr(self.model.config, "type_vocab_size", 0):
-            more["token_type_ids"] = torch.zeros_like(ids)  # in some releases a missing one is not zero
+            more["token_type_ids"] = torch.zeros_like(ids)  # in some releases the default is not zero
         result = self.model(input_ids=ids, output_hidden_states=n_layers is None, return_dict=True, **more)
         return [result.last_hidden_state] if n_layers else list(result.hidden_states)
 
     @contextmanager
     def _attention(self, name: str) -> Iterator[None]:
-        # By the attribute that the layers read, at each call: the setter would check the name against its own list.
+        # Set the attribute that the layers read at each call: the public setter accepts only transformers' own names.
         self.model.config._attn_implementation_internal = name
         try:
             yield
         finally:
-            self.model.config._attn_implementation_internal = self._usual_attention
+            self.model.config._attn_implementation_internal = self._default_attention
 
     def _packed_start(self) -> int | None:
-        """The number of a text's first position if packed texts get the states of padded ones, else None."""
+        """The first position of a text, if packed and padded texts have equal states; None if they differ."""
         try:
             from transformers import AttentionInterface
-        except ImportError:  # an older release
+        except ImportError:  # an old release
             return None
         AttentionInterface.register(ATTENTION, packed_attention)
         longest = min(self.n_positions or 512, 512)
@@ -205,7 +199,7 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
             with torch.no_grad():
                 self._first_position = None
                 expected, mask = self(rows)
-                for start in (0, int(self.model.config.pad_token_id or 0) + 1):  # RoBERTa's kin count from there
+                for start in (0, int(self.model.config.pad_token_id or 0) + 1):  # the second: RoBERTa and similar
                     if self._agrees(rows, start, expected=expected[mask.bool()]):
                         return start
                 return None
@@ -216,13 +210,7 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
         self._first_position = start
         try:
             states, mask = self(rows)
-        except (
-            TypeError,
-            ValueError,
-            IndexError,
-            KeyError,
-            RuntimeError,
-        ):  # it takes no such arguments, or has windows
+        except (TypeError, ValueError, IndexError, KeyError, RuntimeError):  # unsupported arguments or windows
             return False
         found = states[mask.bool()]
         return found.shape == expected.shape and bool((found - expected).abs().max() < CLOSE)

@@ -19,24 +19,14 @@ from twinvec.training.objectives import compare
 from twinvec.training.teachers import joined_vectors
 from twinvec.types import Ids, Vectors
 
-__all__ = [
-    "Batch",
-    "Mixing",
-    "SampledSet",
-    "Task",
-    "TokenTable",
-    "n_batches",
-    "plan_epoch",
-    "tokenize",
-    "used_ids",
-]
+__all__ = ["Batch", "Mixing", "Task", "TokenTable", "n_batches", "plan_epoch", "tokenize", "used_ids"]
 
-AT_ONCE = 10_000  # texts tokenized at a time
+TEXTS_PER_CALL = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class TokenTable:
-    """Ids of ``n`` texts: ``ids`` holds them one after the other, ``starts`` is ``(n + 1,)``."""
+    """The token ids of ``n`` texts: ``ids`` concatenates them, ``starts`` is ``(n + 1,)``."""
 
     ids: NDArray[np.int32]
     starts: Ids
@@ -47,20 +37,20 @@ class TokenTable:
 
     @property
     def lengths(self) -> Ids:
-        """How many tokens each text has, ``(n,)``."""
+        """The number of tokens of each text, ``(n,)``."""
         return np.diff(self.starts)
 
     def rows(self, indices: Sequence[int] | Ids) -> list[Ids]:
-        """The ids of some texts."""
+        """The token ids of some texts."""
         return [self.ids[self.starts[i] : self.starts[i + 1]].astype(np.int64) for i in indices]
 
 
 def tokenize(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> TokenTable:
-    """The ids of all texts with their special tokens, cut to ``max_tokens``."""
+    """The token ids of all texts with special tokens, truncated to ``max_tokens``."""
     room = max_tokens - tokenizer.n_special
     chunks, lengths, n_cut = [], [], 0
-    for start in range(0, len(texts), AT_ONCE):
-        rows = tokenizer.ids(texts[start : start + AT_ONCE])
+    for start in range(0, len(texts), TEXTS_PER_CALL):
+        rows = tokenizer.ids(texts[start : start + TEXTS_PER_CALL])
         n_cut += sum(len(row) > room for row in rows)
         complete = [tokenizer.add_special_tokens(tokenizer.cut(row, room) if len(row) > room else row) for row in rows]
         lengths += [len(row) for row in complete]
@@ -72,17 +62,17 @@ def tokenize(texts: Sequence[str], tokenizer: Tokenizer, max_tokens: int) -> Tok
 
 Mixing = Literal["proportional", "in turn"]
 
-WINDOW = 50  # batches whose rows are sorted by length together; more would make all batches alike in every epoch
-TURNS, ROWS = 1, 2  # the first number of what is drawn, so that no two draws are the same
-GROUP_SHARE = 4  # rows that share a text fill at most this part of a batch
+WINDOW = 50  # batches whose rows are sorted by length together; a larger window makes epochs too similar
+TURNS, ROWS = 1, 2  # the first number of a seed, so that all seeds differ
+GROUP_SHARE = 4  # rows that share a text fill at most 1/4 of a batch
 
 
 @dataclass(frozen=True, slots=True)
 class SampledSet:
-    """What sampling needs to know of a data set.
+    """A data set as seen by the sampler.
 
-    ``lengths`` is ``(rows,)``, tokens of each row. ``groups`` is ``(rows,)``: rows of equal value share a text and
-    stay together; None keeps nothing together. ``share`` says how often a row is seen per epoch.
+    ``lengths`` is ``(rows,)``, the tokens of each row. ``groups`` is ``(rows,)``: rows of equal value share a text and
+    stay together; None means no groups. ``share`` is how often a row is seen per epoch.
     """
 
     lengths: Ids
@@ -90,8 +80,8 @@ class SampledSet:
     share: float = 1.0
 
     def n_batches(self, batch_size: int) -> int:
-        """Batches per epoch."""
-        return max(1, round(self.share * _ceil(len(self.lengths), batch_size)))
+        """The number of batches per epoch."""
+        return max(1, round(self.share * -(-len(self.lengths) // batch_size)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +93,7 @@ class Batch:
 
 
 def n_batches(sets: Sequence[SampledSet], batch_size: int, mixing: Mixing) -> int:
-    """Batches per epoch of all sets together."""
+    """The number of batches per epoch of all sets together."""
     counts = [each.n_batches(batch_size) for each in sets]
     return max(counts) * len(counts) if mixing == "in turn" else sum(counts)
 
@@ -111,7 +101,7 @@ def n_batches(sets: Sequence[SampledSet], batch_size: int, mixing: Mixing) -> in
 def plan_epoch(
     sets: Sequence[SampledSet], batch_size: int, *, mixing: Mixing = "proportional", seed: int = 0, epoch: int = 0
 ) -> list[Batch]:
-    """The batches of one epoch. ``in turn`` repeats the smaller sets until the largest is through."""
+    """The batches of one epoch. ``in turn`` repeats smaller sets until the largest is done."""
     counts = [each.n_batches(batch_size) for each in sets]
     if mixing == "in turn":
         turns = np.tile(np.arange(len(sets)), max(counts))
@@ -126,7 +116,7 @@ def plan_epoch(
 
 
 def _batches_of(data: SampledSet, batch_size: int, *, n: int, seed: tuple[int, ...]) -> list[Ids]:
-    """``n`` batches; each pass through the rows is another order."""
+    """``n`` batches; each pass over the rows has a new order."""
     batches: list[Ids] = []
     passes = 0
     while len(batches) < n:
@@ -136,7 +126,7 @@ def _batches_of(data: SampledSet, batch_size: int, *, n: int, seed: tuple[int, .
 
 
 def shuffled_batches(data: SampledSet, batch_size: int, rng: np.random.Generator) -> list[Ids]:
-    """All rows once, in batches; at most one is smaller than ``batch_size``."""
+    """All rows once, in batches; at most one batch is smaller than ``batch_size``."""
     order = _grouped_order(data, batch_size, rng)
     order = np.concatenate([_by_length(part, data) for part in _cut(order, WINDOW * batch_size)])
     batches = _cut(order, batch_size)
@@ -144,20 +134,20 @@ def shuffled_batches(data: SampledSet, batch_size: int, rng: np.random.Generator
 
 
 def _grouped_order(data: SampledSet, batch_size: int, rng: np.random.Generator) -> Ids:
-    """The rows in random order, those of a group side by side."""
+    """The rows in random order, with the rows of a group next to each other."""
     n = len(data.lengths)
     if data.groups is None:
         return rng.permutation(n)
     shuffled = rng.permutation(n)
-    _, group = np.unique(_limited(data.groups[shuffled], max(1, batch_size // GROUP_SHARE)), return_inverse=True)
+    _, group = np.unique(_split_groups(data.groups[shuffled], max(1, batch_size // GROUP_SHARE)), return_inverse=True)
     order = rng.permutation(int(group.max()) + 1)
     return np.asarray(shuffled[np.argsort(order[group], kind="stable")])
 
 
-def _limited(groups: Ids, most: int) -> Ids:
-    """Split groups of more than ``most`` rows: rows of equal result are of one group, at most ``most``.
+def _split_groups(groups: Ids, most: int) -> Ids:
+    """Split groups of more than ``most`` rows: return new group numbers.
 
-    >>> len(set(_limited(np.array([7, 7, 7, 5]), 2).tolist()))
+    >>> len(set(_split_groups(np.array([7, 7, 7, 5]), 2).tolist()))
     3
     """
     order = np.argsort(groups, kind="stable")
@@ -170,7 +160,7 @@ def _limited(groups: Ids, most: int) -> Ids:
 
 
 def _by_length(rows: Ids, data: SampledSet) -> Ids:
-    """Rows sorted by length, longest first; a group goes by its longest row and stays together."""
+    """Rows sorted by length, longest first; a group stays together and counts as its longest row."""
     lengths = data.lengths[rows]
     if data.groups is not None:
         runs = np.cumsum(np.concatenate([[0], np.diff(data.groups[rows]) != 0]))
@@ -184,13 +174,9 @@ def _cut(rows: Ids, size: int) -> list[Ids]:
     return [rows[i : i + size] for i in range(0, len(rows), size)]
 
 
-def _ceil(n: int, size: int) -> int:
-    return -(-n // size)
-
-
 @dataclass(frozen=True)
 class Task:
-    """Examples, their tokens and their objective; ``teachers`` are ``(texts, width)`` each, of every different text."""
+    """Examples with their tokens and objective; ``teachers`` are ``(texts, width)`` each, a row per unique text."""
 
     examples: Examples
     tokens: TokenTable
@@ -200,27 +186,25 @@ class Task:
 
     @cached_property
     def sampled(self) -> SampledSet:
-        """What sampling needs to know."""
-        lengths = self.tokens.lengths
-        whole = sum(_by_row(lengths[indices]).sum(axis=1) for indices in self.examples.indices.values())
+        """The data set as seen by the sampler."""
+        lengths, n = self.tokens.lengths, len(self.examples)
+        whole = sum(lengths[indices].reshape(n, -1).sum(axis=1) for indices in self.examples.indices.values())
         first = next(iter(self.examples.indices.values()))
         groups = first if find_kind(self.examples.kind).is_grouped else None
         return SampledSet(np.asarray(whole), groups, self.share)
 
     def texts_of(self, rows: Ids) -> tuple[Ids, dict[str, Ids]]:
-        """The different texts of some rows, and for each role the indices of its texts among them."""
+        """The unique texts of some rows, and for each role the indices of its texts among them."""
         indices = {role: texts[rows] for role, texts in self.examples.indices.items()}
-        different, where = np.unique(np.concatenate([each.ravel() for each in indices.values()]), return_inverse=True)
-        ends = np.cumsum([each.size for each in indices.values()])[:-1]
-        found = np.split(where, ends)
-        return different, {
-            role: part.reshape(each.shape) for (role, each), part in zip(indices.items(), found, strict=True)
+        unique, where = np.unique(np.concatenate([each.ravel() for each in indices.values()]), return_inverse=True)
+        parts = np.split(where, np.cumsum([each.size for each in indices.values()])[:-1])
+        return unique, {
+            role: part.reshape(each.shape) for (role, each), part in zip(indices.items(), parts, strict=True)
         }
 
     def loss(self, vectors: Tensor, rows: Ids, texts: tuple[Ids, dict[str, Ids]]) -> Tensor:
-        """The objective of some rows; ``vectors`` are those of their different texts."""
-        _, indices = texts
-        index = {role: torch.from_numpy(each).to(vectors.device) for role, each in indices.items()}
+        """The loss of some rows; ``vectors`` are those of their unique texts."""
+        index = {role: torch.from_numpy(each).to(vectors.device) for role, each in texts[1].items()}
         by_role = {role: vectors[each] for role, each in index.items()}
         return compare(self.objective, by_role, target=self._target(rows, vectors.device), ids=index)
 
@@ -231,10 +215,6 @@ class Task:
         if self.examples.targets is None:
             return None
         return torch.from_numpy(self.examples.targets[rows]).to(device)
-
-
-def _by_row(values: Ids) -> Ids:
-    return values.reshape(len(values), -1)
 
 
 def used_ids(tasks: list[Task]) -> Ids:

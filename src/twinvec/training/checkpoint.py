@@ -1,4 +1,4 @@
-"""What a run keeps on disk until its model is done: the run folder, checkpoints, and the step log."""
+"""The files of an unfinished run: the run folder, checkpoints, and the step log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,22 +20,22 @@ from twinvec.ownership import MODEL, FolderKind, check_ours, mark, remove_ours
 from twinvec.training.loop import Training
 
 __all__ = [
+    "START",
     "RunFolder",
     "StepLog",
     "check_model_target",
     "load_checkpoint",
     "load_weights",
     "read_log",
-    "read_progress",
     "save_checkpoint",
     "save_weights",
 ]
 
-PROGRESS = "progress"  # the key of what is no tensor
+PROGRESS = "progress"  # the metadata key of everything but tensors
 
 
 def save_checkpoint(path: Path, training: Training, progress: Mapping[str, object]) -> None:
-    """Replace the checkpoint at ``path``. ``progress`` is whatever else the run must remember, as JSON."""
+    """Replace the checkpoint at ``path``. ``progress`` is the other state of the run, stored as JSON."""
     tensors = {f"network.{name}": values for name, values in training.network.state_dict().items()}
     tensors |= {f"objectives.{name}": values for name, values in training.objectives.state_dict().items()}
     for index, parameter in enumerate(training.parameters()):
@@ -46,11 +45,11 @@ def save_checkpoint(path: Path, training: Training, progress: Mapping[str, objec
 
 
 def load_checkpoint(path: Path, training: Training) -> dict[str, Any]:
-    """Put the state of the checkpoint into ``training``; returns the progress that was saved with it."""
+    """Load a checkpoint into ``training``; return the progress that was saved with it."""
     tensors, progress = _read(path)
     step = progress.get("step")
     if not isinstance(step, int) or step < 0:
-        raise _damaged(path, f"it says that it is of step {step!r:.40}")
+        raise _damaged(path, f"its step is {step!r:.40}")
     _load(path, training.network, _part(tensors, "network."))
     _load(path, training.objectives, _part(tensors, "objectives."))
     training.step = step
@@ -62,17 +61,17 @@ def load_checkpoint(path: Path, training: Training) -> dict[str, Any]:
 
 
 def save_weights(path: Path, training: Training) -> None:
-    """Write the network's weights alone."""
+    """Write only the weights of the network."""
     _write(path, training.network.state_dict(), {"step": training.step})
 
 
 def load_weights(path: Path, training: Training) -> None:
-    """Put weights that were saved alone into the network."""
+    """Load weights written by ``save_weights`` into the network."""
     _load(path, training.network, _read(path)[0])
 
 
 def read_progress(path: Path) -> dict[str, Any]:
-    """What was saved beside the tensors; empty if there is no checkpoint."""
+    """The progress saved in a checkpoint; empty if there is no checkpoint."""
     return _read(path, with_tensors=False)[1] if path.is_file() else {}
 
 
@@ -87,7 +86,7 @@ def _read(path: Path, *, with_tensors: bool = True) -> tuple[dict[str, Tensor], 
         with safe_open(path, framework="pt") as file:
             progress = json.loads((file.metadata() or {})[PROGRESS])
             names = file.keys() if with_tensors else []
-            # Copied: what is given is a view of the file, which the next checkpoint replaces.
+            # Cloned, because a tensor is a view of the file, which the next checkpoint replaces.
             tensors = {name: file.get_tensor(name).clone() for name in names}
     except (SafetensorError, KeyError, ValueError, OSError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
@@ -104,9 +103,7 @@ def _load(path: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:
 
 
 def _damaged(path: Path, reason: str) -> TrainingError:
-    return TrainingError(
-        f"{path} is no checkpoint of Twinvec: {reason}.", hint="Start over with --force, or restore it."
-    )
+    return TrainingError(f"{path} is not a valid checkpoint: {reason}.", hint="Start over with --force, or restore it.")
 
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -126,52 +123,33 @@ KIND = FolderKind(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The paths of a run."""
+    """The folder ``path`` of a run and its files.
 
-    target: Path
+    ``identity`` identifies the recipe, model and data of the run, ``checkpoint`` is the state to continue from,
+    ``best`` has the weights of the best dev score, and ``log`` is the step log.
+    """
 
-    @property
-    def path(self) -> Path:
-        """The folder itself."""
-        return self.target.with_name(f"{self.target.name}.run")
-
-    @property
-    def checkpoint(self) -> Path:
-        """The state to go on from."""
-        return self.path / "checkpoint.safetensors"
-
-    @property
-    def best(self) -> Path:
-        """The weights of the best dev score so far."""
-        return self.path / "best.safetensors"
-
-    @property
-    def log(self) -> Path:
-        """A line for each step and each score."""
-        return self.path / "log.jsonl"
-
-    @property
-    def identity(self) -> Path:
-        """What all the rest was made for."""
-        return self.path / "identity.json"
+    def __init__(self, target: Path) -> None:
+        self.target, self.path = target, target.with_name(f"{target.name}.run")
+        self.identity, self.log = self.path / "identity.json", self.path / "log.jsonl"
+        self.checkpoint, self.best = self.path / "checkpoint.safetensors", self.path / "best.safetensors"
 
     def check_target(self, *, force: bool) -> None:
-        """Refuse, before any work, a target that is taken or cannot be written, and a run folder that is not ours."""
+        """Refuse a target that exists or is not writable, and a foreign run folder, before any work."""
         check_model_target(self.target, force=force)
         check_path(self.path)
         check_ours(self.path, KIND)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             if not any(self.path.iterdir()):
-                self.path.rmdir()  # nothing is left behind if the data turn out to be bad
+                self.path.rmdir()  # leave nothing behind if the data turn out to be invalid
         except OSError as error:
-            raise InputError(f"Cannot make the folder {self.path}: {error.strerror}.") from error
+            raise InputError(f"Cannot create the folder {self.path}: {error.strerror}.") from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Make the folder, and keep other runs out of it; the system lifts the lock when the process ends."""
+        """Create and lock the folder; the operating system releases the lock when the process ends."""
         mark(self.path, KIND)
         with (self.path / LOCK).open("ab") as file:
             if not try_lock(file.fileno()):
@@ -179,9 +157,9 @@ class RunFolder:
             yield
 
     def check_identity(self, identity: Mapping[str, str], *, force: bool) -> None:
-        """Make the folder this run's: the start model, the vectors of teachers and the checkpoint in it are its own.
+        """Make sure that the folder belongs to this run: its start model, teacher vectors and checkpoint.
 
-        What another recipe has left is removed with ``force``, or if no step of it was saved; otherwise it is refused.
+        Files of another recipe are removed with ``force``, or if they have no checkpoint; otherwise they are refused.
         """
         found = self._found_identity(force=force)
         if found == dict(identity):
@@ -197,7 +175,7 @@ class RunFolder:
             file.write(json.dumps(dict(identity), indent=1).encode())
 
     def _found_identity(self, *, force: bool) -> dict[str, str] | None:
-        """What the folder's content was made for; None if nothing is there, or what is there is to go."""
+        """The identity stored in the folder; None if ``force`` discards an unreadable one."""
         try:
             found = read_json(self.identity)
             saved = read_progress(self.checkpoint).get("identity", found)
@@ -216,18 +194,18 @@ class RunFolder:
         except OSError:
             is_gone = False
         if not is_gone:
-            logger.warning("%s holds files that are not of the run; they are kept there.", self.path)
+            logger.warning("%s holds files that do not belong to the run; they are kept.", self.path)
 
 
 def check_model_target(target: Path, *, force: bool) -> None:
-    """Refuse to write over what is there; with ``force``, over anything that is not a model that we wrote."""
+    """Refuse an existing target; with ``force``, refuse anything but a model that Twinvec wrote."""
     if is_taken(target) and not force:
-        raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
+        raise InputError(f"{target} already exists.", hint="Choose another name, or overwrite it with --force.")
     check_free(target, MODEL, replace=force)
 
 
 def differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    """What differs between two identities, in words; of the recipe, the lines.
+    """Describe the differences between two identities; for the recipe, the changed lines.
 
     >>> differences({"recipe": "epochs = 1", "start model": "a"}, {"recipe": "epochs = 2", "start model": "a"})
     'it has epochs = 1 instead of epochs = 2'
@@ -236,12 +214,12 @@ def differences(found: Mapping[str, str], wanted: Mapping[str, str]) -> str:
     if changed != ["recipe"]:
         return f"its {' and its '.join(name for name in changed if name != 'recipe')} changed"
     old, new = (text["recipe"].splitlines() for text in (found, wanted))
-    gone, come = ([line for line in one if line not in other] for one, other in ((old, new), (new, old)))
-    return f"it has {', '.join(gone) or 'nothing'} instead of {', '.join(come) or 'nothing'}"
+    removed, added = ([line for line in one if line not in other] for one, other in ((old, new), (new, old)))
+    return f"it has {', '.join(removed) or 'nothing'} instead of {', '.join(added) or 'nothing'}"
 
 
 class StepLog:
-    """Appends rows to a file; what was written after ``step`` by a run that was cut off is dropped first.
+    """Appends rows to a log file, after removing rows beyond ``step`` of an interrupted run.
 
     Without a path, nothing is written.
     """
@@ -272,7 +250,7 @@ class StepLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """All whole rows of a log; a last line that was cut off is no row."""
+    """All complete rows of a log; an incomplete last line is ignored."""
     if not path.is_file():
         return []
     lines = path.read_bytes().split(b"\n")
@@ -286,7 +264,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def _damaged_log(path: Path) -> InputError:
-    return InputError(f"{path} is not the log of a run.", hint="Start over with --force, or restore it.")
+    return InputError(f"{path} is not a valid log.", hint="Start over with --force, or restore it.")
 
 
 def _line(row: Mapping[str, object]) -> bytes:

@@ -1,4 +1,4 @@
-"""The score of a network on examples that it is not trained on: what decides which weights are kept."""
+"""The dev score: how well a network does on held-out examples. It decides which weights are kept."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ __all__ = ["DEV_SCORES", "DevScore"]
 
 
 def spearman_of_cosine(vectors: Mapping[str, Vectors], gold: Array) -> float:
-    """100 times the rank correlation of cosine and gold score."""
+    """100 times the Spearman correlation of cosine and gold score."""
     return 100 * spearman(similarity_pairwise(vectors["text1"], vectors["text2"]), gold)
 
 
 def triplet_accuracy(vectors: Mapping[str, Vectors], _: Array) -> float:
-    """Percentage of triplets whose positive is nearer to the anchor, by cosine, than the negative."""
+    """Percentage of triplets whose positive has a higher cosine with the anchor than the negative."""
     near = similarity_pairwise(vectors["anchor"], vectors["positive"])
     return 100 * float((near > similarity_pairwise(vectors["anchor"], vectors["negative"])).mean())
 
 
 def first_hit_rate(vectors: Mapping[str, Vectors], _: Array) -> float:
-    """Percentage of anchors whose own positive is nearer, by cosine, than those of all others."""
+    """Percentage of anchors whose own positive has the highest cosine of all positives."""
     anchors, positives = unit_rows(vectors["anchor"]), unit_rows(vectors["positive"])
     own = (anchors * positives).sum(axis=1)
     n_hits = 0
     for start in range(0, len(anchors), 512):
         part = slice(start, start + 512)
         scores = anchors[part] @ positives.T
-        # Copies of the own positive score the same but for rounding, and are no misses.
+        # Copies of the own positive have the same score up to rounding, and do not count as misses.
         n_hits += int((scores.max(axis=1) <= own[part] + 1e-6).sum())
     return 100 * n_hits / len(anchors)
 
 
-# Kind of examples -> what the score is, and how it is computed.
+# Kind of examples -> name of the score and its function.
 DEV_SCORES: dict[str, tuple[str, Callable[[Mapping[str, Vectors], Array], float]]] = {
     "scored_pairs": ("Spearman x 100 of cosine", spearman_of_cosine),
     "triplets": ("accuracy by cosine, %", triplet_accuracy),
@@ -52,7 +52,7 @@ DEV_SCORES: dict[str, tuple[str, Callable[[Mapping[str, Vectors], Array], float]
 
 @dataclass(frozen=True)
 class DevScore:
-    """Examples with their tokens, and the score that goes with their kind."""
+    """Held-out examples with their tokens; their kind determines the score."""
 
     examples: Examples
     tokens: TokenTable
@@ -63,28 +63,24 @@ class DevScore:
         targets = self.examples.targets
         if self.examples.kind == "scored_pairs" and (targets is None or targets.min() == targets.max()):
             raise InputError(
-                f"All {len(self.examples)} scores of {self.examples.name} are equal: nothing correlates with them.",
+                f"All {len(self.examples)} scores in {self.examples.name} are equal, so a correlation is undefined.",
                 hint="Use a file with different scores.",
             )
 
     @property
     def protocol(self) -> str:
-        """What the score is."""
+        """The name of the score."""
         return DEV_SCORES[self.examples.kind][0]
 
     def score(self, network: Network | StaticNetwork) -> float:
-        """The score of the network as it is; higher is better.
-
-        A network whose vectors are all the same has no score: that is an error.
-        """
-        rows = self.tokens.rows(np.arange(len(self.tokens)))
-        vectors = network.encode(rows)
+        """Score the network; higher is better. Raises an error if all its vectors are equal."""
+        vectors = network.encode(self.tokens.rows(np.arange(len(self.tokens))))
         by_role = {role: vectors[indices] for role, indices in self.examples.indices.items()}
         targets = self.examples.targets
         try:
             return DEV_SCORES[self.examples.kind][1](by_role, np.empty(0) if targets is None else targets)
         except InputError as error:
             raise TrainingError(
-                f"The model tells no pair of {self.examples.name} from another: {error.problem}",
-                hint="It has collapsed, or was never a language model; try a lower learning rate.",
+                f"The model gives all pairs of {self.examples.name} the same score: {error.problem}",
+                hint="It has collapsed, or is not a language model; try a lower learning rate.",
             ) from error

@@ -1,4 +1,4 @@
-"""``twinvec.train``: one call from a recipe to a trained model. This module itself loads no torch."""
+"""``twinvec.train``: one call from a recipe to a trained model. Importing this module does not load torch."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["TrainResult", "train"]
 
 @dataclass(frozen=True, slots=True)
 class TrainResult:
-    """A trained model: its folder, the dev score of the weights that were kept, and a score per test file.
+    """A trained model: its folder, the dev score of the kept weights, and a score per test file.
 
-    With several seeds, all of these are those of the best one; ``seeds`` has the mean and the deviation over all.
+    With several seeds, these are those of the best seed; ``seeds`` has the mean and deviation over all seeds.
     """
 
     folder: Path
@@ -42,17 +42,17 @@ def train(
     trust_pickle: bool = False,
     watch: Callable[[TrainEvent], None] | None = None,
 ) -> TrainResult:
-    """Train a model by a recipe and write it to ``folder``. Needs the extra ``train``.
+    """Train a model by a recipe and write it to ``folder``. Requires the extra ``train``.
 
-    A run that was stopped continues from its checkpoint, to the same bits, when it is called again.
+    If a run was stopped, calling it again continues from its checkpoint, with a bit-identical result.
 
     Args:
         recipe: The path of a TOML file, or a :class:`twinvec.training.Recipe`.
-        seeds: Train with this many seeds, one after the other, and keep the best model; more than one needs dev data.
-        options: What does not change the result: checkpoints, device, when to stop, whether to replace a model.
-        trust_pickle: A recipe in a file may start from weights stored as a pickle, which can run code.
-        watch: Called with every event: what is trained on, each step, each dev score, what was written. An exception
-            that it raises ends the run, after saving it.
+        seeds: Train with this many seeds in sequence, and keep the best model; more than one requires dev data.
+        options: Options that do not affect the result: checkpoints, device, when to stop, whether to overwrite a model.
+        trust_pickle: Allow a recipe file to start from weights stored as a pickle, which can run code.
+        watch: Called with every event: start, each step, each dev score, end. If it raises an exception, the run is
+            saved and ends.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -66,13 +66,13 @@ def train(
     from twinvec.training import Finished, Recipe, RunOptions, SeedsFinished, read_recipe, run_recipe, run_seeds
 
     if not isinstance(seeds, int) or seeds < 1:
-        raise InputError(f"seeds must be a whole number from 1, got {seeds!r}.")
+        raise InputError(f"seeds must be a whole number of at least 1, got {seeds!r}.")
     chosen = recipe if isinstance(recipe, Recipe) else read_recipe(Path(recipe), trust_pickle=trust_pickle)
     options = options or RunOptions()
     target = Path(folder)
     events = run_recipe(chosen, target, options) if seeds == 1 else run_seeds(chosen, target, seeds, options)
     last: TrainEvent | None = None
-    with closing(events):  # an exception in watch saves the run now, not when the garbage is collected
+    with closing(events):  # an exception in watch saves the run now, not at garbage collection
         for last in events:
             if watch is not None:
                 watch(last)

@@ -1,4 +1,4 @@
-"""The training loop and its gradients. It yields after every step; the caller logs, evaluates and saves."""
+"""The training loop. It yields after every step; the caller logs, evaluates and saves."""
 
 from __future__ import annotations
 
@@ -15,27 +15,18 @@ from torch import Tensor, nn
 from twinvec.errors import TrainingError
 from twinvec.training.batches import Batch, Task, n_batches, plan_epoch, used_ids
 from twinvec.training.network import Network, StaticNetwork
-from twinvec.training.processes import ALONE, DROPOUT, Processes, drawn_from
+from twinvec.training.processes import ALONE, DROPOUT, Processes, seeded
 from twinvec.training.recipe import TrainSettings, learning_rate
 from twinvec.types import Ids
 
-__all__ = [
-    "EncodeTexts",
-    "Part",
-    "StepReport",
-    "Training",
-    "backward",
-    "n_steps",
-    "start_training",
-    "train_steps",
-]
+__all__ = ["StepReport", "Training", "n_steps", "start_training", "train_steps"]
 
-LossOf = Callable[[Tensor], Tensor]  # of the vectors of all different texts, (texts, width)
+LossOf = Callable[[Tensor], Tensor]  # takes the vectors of all unique texts, (texts, width)
 
 
 @dataclass(frozen=True, slots=True)
 class EncodeTexts:
-    """How the texts of a batch become vectors."""
+    """Encodes the texts of a batch."""
 
     network: Network | StaticNetwork
     processes: Processes
@@ -43,60 +34,48 @@ class EncodeTexts:
     in_bfloat16: bool = False
 
     def vectors(self, rows: Sequence[Ids], draw: tuple[int, ...]) -> Tensor:
-        """Vectors of some texts, ``(texts, width)``, in float32."""
+        """The vectors of some texts, ``(texts, width)``, in float32."""
         device = self.processes.device
         with (
-            drawn_from(*draw, device=device),
+            seeded(*draw, device=device),
             torch.autocast(device.partition(":")[0], torch.bfloat16, enabled=self.in_bfloat16),
         ):
             vectors: Tensor = self.network(rows)
         return vectors
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Some of this process's texts: their indices in the batch, and what dropout draws from."""
-
-    indices: slice
-    draw: tuple[int, ...]
-
-
 def backward(
     encode: EncodeTexts, rows: Sequence[Ids], loss_of: LossOf, *, draw: tuple[int, ...], scale: float
 ) -> float:
-    """Add the gradients of ``scale`` times the loss to the network's and the objective's; returns the loss.
+    """Add the gradients of ``scale`` times the loss to the network and the objective; return the loss.
 
-    ``rows`` are the ids of all different texts of the batch; ``draw`` names the step.
+    ``rows`` are the ids of all unique texts of the batch; ``draw`` identifies the step and seeds dropout.
     """
     processes = encode.processes
     indices = processes.share(np.array([len(row) for row in rows]))
     mine = [rows[i] for i in indices]
-    parts = list(_parts(len(mine), encode.cached_texts, (*draw, processes.rank)))
+    size = encode.cached_texts or max(len(mine), 1)
+    parts = [slice(start, start + size) for start in range(0, len(mine), size)]
+    draws = [(*draw, processes.rank, number) for number in range(len(parts))]  # dropout seeds, the same in both passes
     with torch.set_grad_enabled(len(parts) == 1):
-        none = torch.zeros(0, encode.network.width, device=processes.device)
-        vectors = torch.cat([none, *(encode.vectors(mine[part.indices], part.draw) for part in parts)])
+        empty = torch.zeros(0, encode.network.width, device=processes.device)
+        vectors = torch.cat([empty, *(encode.vectors(mine[part], draws[i]) for i, part in enumerate(parts))])
     if len(parts) != 1:
         vectors.requires_grad_()
-    loss = loss_of(processes.joint(vectors, indices, len(rows)))
+    loss = loss_of(processes.gather(vectors, indices, len(rows)))
     (scale * loss).backward()
     if len(parts) > 1:
-        for part in parts:
-            encode.vectors(mine[part.indices], part.draw).backward(vectors.grad[part.indices])
+        for i, part in enumerate(parts):
+            encode.vectors(mine[part], draws[i]).backward(vectors.grad[part])
     return float(loss.detach())
 
 
-def _parts(n: int, size: int | None, draw: tuple[int, ...]) -> Iterator[Part]:
-    size = size or max(n, 1)
-    for number, start in enumerate(range(0, n, size)):
-        yield Part(slice(start, start + size), (*draw, number))
-
-
-N_NAMED = 16  # examples of a bad batch that are named
+MAX_NAMED = 16  # examples of a bad batch to list
 
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What one step did. ``step`` counts from 1."""
+    """The result of one step. ``step`` counts from 1."""
 
     step: int
     epoch: float
@@ -109,7 +88,7 @@ class StepReport:
 
 @dataclass
 class Training:
-    """The state of a run: all that a checkpoint holds, beside the numbers of the recipe."""
+    """The state of a run that a checkpoint stores."""
 
     network: Network | StaticNetwork
     objectives: nn.ModuleList
@@ -117,7 +96,7 @@ class Training:
     step: int = 0
 
     def parameters(self) -> list[nn.Parameter]:
-        """All that is learned."""
+        """All trained parameters."""
         return [*self.network.parameters(), *self.objectives.parameters()]
 
 
@@ -139,7 +118,7 @@ def start_training(
 
 
 def n_steps(tasks: Sequence[Task], settings: TrainSettings) -> int:
-    """How many steps the whole run takes."""
+    """The number of steps of the whole run."""
     per_epoch = n_batches([task.sampled for task in tasks], settings.batch_size, settings.mixing)
     steps = -(-per_epoch * settings.epochs // settings.accumulation)
     return min(steps, settings.max_steps or steps)
@@ -166,8 +145,8 @@ def train_steps(
         for group in training.optimizer.param_groups:
             group["lr"] = rate
         training.optimizer.step()
-        training.network.zero_grad(set_to_none=False)  # memory that is given back must be faulted in again
-        training.objectives.zero_grad()  # to None: one that has no part in the next step must not move
+        training.network.zero_grad(set_to_none=False)  # freed memory would cause page faults
+        training.objectives.zero_grad()  # None, so that an objective without a batch in the next step stays unchanged
         training.step += 1
         yield StepReport(
             step=training.step,
@@ -181,7 +160,7 @@ def train_steps(
 
 
 def _batches_from(first: int, tasks: Sequence[Task], settings: TrainSettings) -> Iterator[Batch]:
-    """The batches of all epochs, without the first ones."""
+    """Return the batches of all epochs, starting from batch ``first``."""
     sets = [task.sampled for task in tasks]
     done, skipped = divmod(first, n_batches(sets, settings.batch_size, settings.mixing))
     epochs = (
@@ -192,7 +171,7 @@ def _batches_from(first: int, tasks: Sequence[Task], settings: TrainSettings) ->
 
 
 def _gradients(encode: EncodeTexts, batches: Sequence[Batch], tasks: Sequence[Task], *, draw: tuple[int, ...]) -> float:
-    """Leave the gradients of the mean loss of some batches in the parameters; returns that loss."""
+    """Add the gradients of the mean loss of some batches to the parameters; return that loss."""
     losses = []
     for number, batch in enumerate(batches):
         task = tasks[batch.data_set]
@@ -204,15 +183,15 @@ def _gradients(encode: EncodeTexts, batches: Sequence[Batch], tasks: Sequence[Ta
 
 
 def _check_finite(loss: float, norm: float, step: int, *, batches: Sequence[Batch], tasks: Sequence[Task]) -> None:
-    """Stop before a step that would spoil all weights, and say which rows led to it."""
+    """Stop before a step that would corrupt all weights, and name the examples that caused it."""
     if torch.isfinite(torch.tensor([loss, norm])).all():
         return
     names = "; ".join(
-        f"{tasks[batch.data_set].examples.name}, examples {', '.join(str(row + 1) for row in batch.rows[:N_NAMED])}"
+        f"{tasks[batch.data_set].examples.name}, examples {', '.join(str(row + 1) for row in batch.rows[:MAX_NAMED])}"
         for batch in batches
     )
     what = "gradient" if torch.isfinite(torch.tensor(loss)) else "loss"
     raise TrainingError(
         f"The {what} of step {step} is not finite (loss {loss}, gradient {norm}), in the batch of {names}.",
-        hint="The state before it is saved. Look at these examples, or start anew with a lower learning rate.",
+        hint="The state before this step is saved. Check these examples, or start over with a lower learning rate.",
     )

@@ -1,4 +1,4 @@
-"""The network that is trained: a backbone with its readout, or a static table."""
+"""The network to train: a backbone with its readout, or a static table."""
 
 from __future__ import annotations
 
@@ -31,70 +31,59 @@ from twinvec.training.backbone import Backbone
 from twinvec.training.readout import POOLERS, make_head, wk_vectors, write_head
 from twinvec.types import Ids, Vectors
 
-__all__ = [
-    "Network",
-    "StaticNetwork",
-    "UsedRows",
-    "start_table",
-]
+__all__ = ["Network", "StaticNetwork", "start_table"]
 
 
 class UsedRows(nn.Module):  # type: ignore[misc] # torch is not typed here
-    """Looks up ids of the whole vocabulary in a table of some of its rows."""
+    """An embedding table that holds only the used rows of a vocabulary, looked up by the original ids."""
 
     def __init__(self, whole: nn.Embedding, used: Ids) -> None:
         super().__init__()
-        self._whole = [whole]  # in a list, so that it is neither trained nor saved
+        self._whole = [whole]  # in a list, so that torch neither trains nor saves it
         self.register_buffer("_used", torch.from_numpy(used).to(whole.weight.device), persistent=False)
         self.weight = nn.Parameter(whole.weight.detach()[self._used].clone())
-        # An id that was not announced finds no row, and fails loudly.
+        # An unknown id gets an index beyond the table, which raises an error.
         indices = torch.full((len(whole.weight),), len(used), device=whole.weight.device)
         indices[self._used] = torch.arange(len(used), device=whole.weight.device)
         self.register_buffer("_indices", indices, persistent=False)
         padding = whole.padding_idx
-        is_there = padding is not None and int(indices[padding]) < len(used)
-        self._padding = int(indices[padding]) if is_there else None
+        is_used = padding is not None and int(indices[padding]) < len(used)
+        self._padding = int(indices[padding]) if is_used else None
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Rows of the table, ``(..., width)``; the padding row gets no gradient, as in the whole table."""
+        """Rows of the table, ``(..., width)``; the padding row gets no gradient, as in the full table."""
         return embedding(self._indices[ids], self.weight, padding_idx=self._padding)
 
     def whole(self) -> nn.Embedding:
-        """The whole table, with the rows as they are now."""
+        """The full table, with the current rows."""
         table = self._whole[0]
         with torch.no_grad():
             table.weight[self._used] = self.weight
         return table
 
 
-ENCODE_TOKENS = 4096  # in a batch, when nothing is learned
+ENCODE_TOKENS = 4096  # tokens per batch in ``encode``
 
 
 class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
-    """Rows of ids to vectors."""
+    """A backbone with its readout: takes rows of ids, returns vectors.
+
+    ``is_packed`` means that texts are computed without padding; ``n_positions`` is the most tokens of a text, or None.
+    """
 
     def __init__(self, folder: ModelFolder, *, trust_pickle: bool = False, dropout: float | None = None) -> None:
         super().__init__()
         self.folder = replace(folder, is_sentence_model=True)
         self.backbone = Backbone(folder, trust_pickle=trust_pickle, dropout=dropout)
+        self.is_packed, self.n_positions = self.backbone.is_packed, self.backbone.n_positions
         self.width = readout_width(folder.modules, self.backbone.width)
         self.heads = nn.ModuleList(make_head(module, trust_pickle=trust_pickle) for module in folder.modules[1:])
 
-    @property
-    def is_packed(self) -> bool:
-        """Whether texts run without padding."""
-        return self.backbone.is_packed
-
-    @property
-    def n_positions(self) -> int | None:
-        """The most tokens that a text may have, if there is a limit."""
-        return self.backbone.n_positions
-
     def forward(self, rows: Sequence[Ids]) -> Tensor:
-        """Vectors of some texts, ``(texts, width)``."""
+        """The vectors of some texts, ``(texts, width)``."""
         readout = self.folder.readout
         states, mask = self.backbone(rows) if isinstance(readout, Pooling) else self.backbone.layers(rows)
-        with torch.autocast(states.device.type, enabled=False):  # a mean of many tokens needs float32's digits
+        with torch.autocast(states.device.type, enabled=False):  # a mean of many tokens needs float32
             states = states.float()
             if isinstance(readout, WK):
                 vectors = wk_vectors(states, mask, readout.settings)
@@ -105,7 +94,7 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
         return vectors
 
     def encode(self, rows: Sequence[Ids]) -> Vectors:
-        """Vectors of any number of texts as they are used later: no dropout, nothing learned. ``(texts, width)``."""
+        """The vectors of any number of texts, without dropout or gradients, ``(texts, width)``."""
         vectors = np.empty((len(rows), self.width), dtype=np.float32)
         was_training = self.training
         self.eval()
@@ -118,14 +107,14 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
         return vectors
 
     def train_only(self, used: Ids) -> None:
-        """Hold only these rows of the embedding table; ``encode`` and ``save`` still have all of them."""
+        """Train only these rows of the embedding table; ``encode`` and ``write`` still use the full table."""
         table = self.backbone.model.get_input_embeddings()
         if type(table) is nn.Embedding and len(used) < len(table.weight):
             self.backbone.model.set_input_embeddings(UsedRows(table, used))
 
     @contextmanager
     def whole_table(self) -> Iterator[None]:
-        """The network with its whole embedding table, for a moment."""
+        """Use the full embedding table inside the block."""
         model = self.backbone.model
         part = model.get_input_embeddings()
         if not isinstance(part, UsedRows):
@@ -138,11 +127,11 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
             model.set_input_embeddings(part)
 
     def write(self, path: Path, *, stored: StoredPrecision = "float32") -> None:
-        """Write the model into ``path``, an empty folder that exists."""
+        """Write the model to ``path``, an existing empty folder."""
         with self.whole_table(), quiet(transformers.utils.logging):
             self.backbone.model.save_pretrained(path)
         write_model(self.folder, path)
-        # The first config.json, by transformers, told of dropout rates that were set for the training alone.
+        # write_model replaces transformers' config.json, which has dropout rates meant only for training.
         config = read_json(path / "config.json")
         config.pop("torch_dtype", None)
         architecture = type(self.backbone.model).__name__
@@ -155,13 +144,13 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
             write_head(head, path / module_path(index, self.folder.modules[index - 1]))
 
 
-TEXTS_AT_ONCE = 4096
-TOKENS_AT_ONCE = 512
-RARE = 1e-3  # a token this frequent weighs half as much as one that never occurs (Arora et al. 2017, their a)
+TEXTS_PER_BATCH = 4096
+TOKENS_PER_BATCH = 512
+RARE = 1e-3  # a token of this frequency has half the weight of one that never occurs (a in Arora et al. 2017)
 
 
 class StaticNetwork(nn.Module):  # type: ignore[misc] # torch is not typed here
-    """Rows of ids to the mean of their rows in a table, of length 1; special tokens do not count."""
+    """A table of token vectors; a text is the mean of its tokens, scaled to length 1, without special tokens."""
 
     is_packed = True
     n_positions: int | None = None
@@ -174,7 +163,7 @@ class StaticNetwork(nn.Module):  # type: ignore[misc] # torch is not typed here
         self._n_before, self._n_after = len(tokenizer.prefix), len(tokenizer.suffix)
 
     def forward(self, rows: Sequence[Ids]) -> Tensor:
-        """Vectors of some texts, ``(texts, width)``; zeros for one without tokens."""
+        """The vectors of some texts, ``(texts, width)``; zeros for a text without tokens."""
         bodies = [row[self._n_before : len(row) - self._n_after] for row in rows]
         lengths = torch.tensor([0, *(len(body) for body in bodies)])
         ids = torch.from_numpy(np.concatenate(bodies)) if bodies else torch.zeros(0, dtype=torch.int64)
@@ -183,37 +172,35 @@ class StaticNetwork(nn.Module):  # type: ignore[misc] # torch is not typed here
         return F.normalize(F.embedding_bag(ids.to(device), self.table, starts, mode="mean"), dim=-1)
 
     def encode(self, rows: Sequence[Ids]) -> Vectors:
-        """Vectors of any number of texts, nothing learned. ``(texts, width)``."""
+        """The vectors of any number of texts, without gradients, ``(texts, width)``."""
         with torch.inference_mode():
-            parts = [
-                self(rows[start : start + TEXTS_AT_ONCE]).cpu().numpy() for start in range(0, len(rows), TEXTS_AT_ONCE)
-            ]
+            starts = range(0, len(rows), TEXTS_PER_BATCH)
+            parts = [self(rows[start : start + TEXTS_PER_BATCH]).cpu().numpy() for start in starts]
         return np.concatenate(parts) if parts else np.zeros((0, self.width), dtype=np.float32)
 
     def train_only(self, used: Ids) -> None:
-        """The whole table is trained: it has no other part."""
+        """Do nothing: the full table is trained."""
 
     def write(self, path: Path, *, stored: StoredPrecision = "float32") -> None:
-        """Write the model into ``path``, an empty folder that exists."""
+        """Write the model to ``path``, an existing empty folder."""
         table = self.table.detach().cpu().numpy()
         fill_static(path, self.folder.backbone / "tokenizer.json", table, precision=stored)
 
 
 def start_table(folder: ModelFolder, tokenizer: Tokenizer, width: int, counts: Ids) -> Vectors:
-    """The vectors that a model gives to single tokens, in their first ``width`` principal components, weighted.
+    """The weighted first ``width`` principal components of a model's token vectors, ``(n_vocabulary, width)``.
 
-    ``counts`` says how often each token occurs, ``(n_vocabulary,)``: a token of frequency p gets the weight
-    ``RARE / (RARE + p)``, so that a mean is not all function words. Gives ``(n_vocabulary, width)``.
+    ``counts`` is the number of occurrences of each token, ``(n_vocabulary,)``: a token of frequency p has the weight
+    ``RARE / (RARE + p)``, so that function words do not dominate a mean.
     """
     encoder = load(folder.path, long="cut")
     if width > encoder.engine.width:
-        raise InputError(f"static is {width}, but {folder.path} gives vectors of {encoder.engine.width} values only.")
+        raise InputError(f"static is {width}, but the vectors of {folder.path} have the width {encoder.engine.width}.")
     vectors = np.empty((len(counts), encoder.engine.width), dtype=np.float32)
-    for start in range(0, len(counts), TOKENS_AT_ONCE):
-        tokens = range(start, min(start + TOKENS_AT_ONCE, len(counts)))
-        vectors[start : tokens.stop] = encoder.engine.runtime.vectors(
-            pad([tokenizer.add_special_tokens([i]) for i in tokens])
-        )
+    for start in range(0, len(counts), TOKENS_PER_BATCH):
+        tokens = range(start, min(start + TOKENS_PER_BATCH, len(counts)))
+        batch = pad([tokenizer.add_special_tokens([i]) for i in tokens])
+        vectors[start : tokens.stop] = encoder.engine.runtime.vectors(batch)
     vectors -= vectors.mean(axis=0)
     values, axes = np.linalg.eigh(vectors.T.astype(np.float64) @ vectors)
     components = vectors @ axes[:, np.argsort(-values, kind="stable")[:width]].astype(np.float32)

@@ -1,4 +1,4 @@
-"""Train in several processes: who takes which texts, and dropout that depends on seed and step only."""
+"""Training in several processes: the split of texts, and dropout that depends only on seed and step."""
 
 from __future__ import annotations
 
@@ -17,23 +17,16 @@ from twinvec.choices import TrainDevice
 from twinvec.errors import DeviceError, TwinvecError
 from twinvec.types import Ids
 
-__all__ = [
-    "ALONE",
-    "DROPOUT",
-    "HEADS",
-    "Processes",
-    "drawn_from",
-    "find_processes",
-]
+__all__ = ["ALONE", "DROPOUT", "HEADS", "Processes", "find_processes", "seeded"]
 
 Result = TypeVar("Result")
 
-PATIENCE = timedelta(hours=24)  # one process may make a teacher's vectors for long while the others wait
+TIMEOUT = timedelta(hours=24)  # others wait while one process computes a teacher's vectors
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """This process among those that train together."""
+    """This process, and the number of processes that train together."""
 
     rank: int = 0
     count: int = 1
@@ -41,24 +34,24 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and talks."""
+        """Whether this process writes files and messages."""
         return self.rank == 0
 
     def share(self, lengths: Ids) -> Ids:
-        """The indices of the texts that this process encodes, ``lengths`` being the tokens of each.
+        """The indices of the texts that this process encodes; ``lengths`` are their token counts.
 
         >>> Processes(rank=1, count=2).share(np.array([5, 9, 7, 3]))
         array([0, 2])
         """
-        # Dealt out longest first, there and back again, so that all get about as many tokens.
+        # Assign longest first, in alternating directions, so that all processes get about as many tokens.
         order = np.argsort(-lengths, kind="stable")
         turn = np.arange(len(order)) % (2 * self.count)
         return np.sort(order[np.minimum(turn, 2 * self.count - 1 - turn) == self.rank])
 
-    def joint(self, mine: Tensor, indices: Ids, n: int) -> Tensor:
-        """All ``(n, width)`` vectors; gradients flow to those of this process, ``mine``, at ``indices``."""
+    def gather(self, mine: Tensor, indices: Ids, n: int) -> Tensor:
+        """The vectors of all processes, ``(n, width)``; gradients flow to ``mine``, at ``indices``."""
         if self.count == 1:
-            return mine  # all of them, in order
+            return mine
         index = torch.from_numpy(indices).to(mine.device)
         rows = mine.new_zeros(n, mine.shape[1])
         with torch.no_grad():
@@ -67,7 +60,7 @@ class Processes:
         return rows.index_copy(0, index, mine)
 
     def add_gradients(self, parameters: Iterable[Any]) -> None:
-        """Sum the gradients of all processes, each of which knows those of its own texts."""
+        """Sum the gradients of all processes; each has those of its own texts."""
         if self.count == 1:
             return
         trained = [parameter for parameter in parameters if parameter.requires_grad]
@@ -77,27 +70,27 @@ class Processes:
             parameter.grad = part.view_as(parameter)
 
     def is_any(self, mine: bool) -> bool:
-        """Whether it is so in any of the processes."""
+        """Whether ``mine`` is true in any process."""
         if self.count == 1:
             return mine
-        told = torch.tensor([float(mine)], device=self.device)
-        distributed.all_reduce(told)
-        return bool(told.item() > 0)
+        total = torch.tensor([float(mine)], device=self.device)
+        distributed.all_reduce(total)
+        return bool(total.item() > 0)
 
     def first(self, work: Callable[[], Result]) -> Result:
-        """Do ``work`` in the first process; all get its result, or raise its error."""
+        """Run ``work`` in the first process; all processes return its result or raise its error."""
         if self.count == 1:
             return work()
-        told: list[Any] = [None, None]
+        shared: list[Any] = [None, None]  # result, error
         if self.is_first:
             try:
-                told[0] = work()
+                shared[0] = work()
             except TwinvecError as error:
-                told[1] = error
-        distributed.broadcast_object_list(told, 0)
-        if told[1] is not None:
-            raise told[1]
-        result: Result = told[0]
+                shared[1] = error
+        distributed.broadcast_object_list(shared, 0)
+        if shared[1] is not None:
+            raise shared[1]
+        result: Result = shared[0]
         return result
 
 
@@ -109,9 +102,9 @@ def _gradient(parameter: Any) -> Tensor:  # noqa: ANN401 - a torch Parameter
 
 
 def find_processes(device: TrainDevice = "auto") -> Processes:
-    """This process as its launcher made it (``accelerate launch``, ``torchrun``); without one, the only one."""
+    """This process among those of its launcher (``accelerate launch``, ``torchrun``), or alone without a launcher."""
     if device == "cuda" and not torch.cuda.is_available():
-        raise DeviceError("torch sees no CUDA device.", hint="Use --device cpu.")
+        raise DeviceError("torch finds no CUDA device.", hint="Use --device cpu.")
     has_cuda = torch.cuda.is_available() and device != "cpu"
     count, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
     if count == 1:
@@ -120,19 +113,19 @@ def find_processes(device: TrainDevice = "auto") -> Processes:
     if has_cuda:
         torch.cuda.set_device(index)
     if not distributed.is_initialized():
-        distributed.init_process_group("nccl" if has_cuda else "gloo", timeout=PATIENCE)
+        distributed.init_process_group("nccl" if has_cuda else "gloo", timeout=TIMEOUT)
     return Processes(rank, count, f"cuda:{index}" if has_cuda else "cpu")
 
 
-HEADS, DROPOUT = 0, 1  # the first number of what is drawn, so that no two draws are the same
+HEADS, DROPOUT = 0, 1  # the first number of a seed, so that all seeds differ
 
 
 @contextmanager
-def drawn_from(*numbers: int, device: str = "cpu") -> Iterator[None]:
-    """Let torch draw from a state made of these numbers; its own state comes back afterwards.
+def seeded(*numbers: int, device: str = "cpu") -> Iterator[None]:
+    """Seed torch's random generator with these numbers, and restore its state at the end of the block.
 
-    >>> with drawn_from(3, 1): first = torch.rand(1)
-    >>> with drawn_from(3, 1): bool(first == torch.rand(1))
+    >>> with seeded(3, 1): first = torch.rand(1)
+    >>> with seeded(3, 1): bool(first == torch.rand(1))
     True
     """
     seed = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)

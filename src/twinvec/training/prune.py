@@ -1,4 +1,4 @@
-"""Make a smaller model from a larger one: fewer layers, neurons and special tokens."""
+"""Prune a model to fewer layers, neurons and special tokens."""
 
 from __future__ import annotations
 
@@ -22,17 +22,14 @@ from twinvec.model.tokenizer import load_tokenizer
 from twinvec.ownership import MODEL
 from twinvec.types import Array, Ids, Vectors
 
-__all__ = [
-    "keep_special_tokens",
-    "shrink_model",
-]
+__all__ = ["shrink_model"]
 
 
 def keep_special_tokens(folder: Path, kept: Sequence[str]) -> None:
-    """Rewrite the tokenizer in ``folder``: of its special tokens, only ``kept`` stand around a text from now on."""
+    """Rewrite the tokenizer in ``folder`` so that it adds only the special tokens in ``kept`` to a text."""
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise InputError(f"special_tokens changes {path.name}, but this model has only an old vocab.txt.")
+        raise InputError(f"special_tokens requires a {path.name}, but this model has only a vocab.txt.")
     tokenizer = load_tokenizer(folder)
     before, after = tokenizer.tokens(tokenizer.prefix), tokenizer.tokens(tokenizer.suffix)
     for name in kept:
@@ -44,12 +41,12 @@ def keep_special_tokens(folder: Path, kept: Sequence[str]) -> None:
         single=[*frame[0], "$A", *frame[1]], special_tokens=[(name, fast.token_to_id(name)) for name in kept]
     )
     fast.save(str(path))
-    # By the name of an architecture's own class, transformers would put that architecture's tokens around a text.
+    # With an architecture's own tokenizer class, transformers would add that architecture's special tokens.
     config = read_json(folder / "tokenizer_config.json")
     write_json(folder / "tokenizer_config.json", config | {"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
-FAMILIES = ("bert",)  # whose names and config keys are known here
+FAMILIES = ("bert",)
 BLOCK = re.compile(r"^blocks\.(\d+)\.(.+)$")
 
 
@@ -62,22 +59,24 @@ def shrink_model(
     special_tokens: Sequence[str] = (),
     trust_pickle: bool,
 ) -> None:
-    """Write a model of these ``layers`` with ``n_inner`` feed-forward neurons in each, and these ``special_tokens``.
+    """Write a model with only these ``layers``, ``n_inner`` feed-forward neurons in each, and these ``special_tokens``.
 
-    Of what is not named, all is kept.
+    By default, all are kept.
     """
     backbone = read_backbone(folder.config)
     if backbone.family not in FAMILIES:
         raise InputError(
-            f"{folder.path} is of type {folder.config.get('model_type')!r}; only BERT models can be made smaller.",
-            hint="Leave out layers, feed_forward and special_tokens.",
+            f"{folder.path} has the type {folder.config.get('model_type')!r}; only BERT models can be pruned.",
+            hint="Remove layers, feed_forward and special_tokens.",
         )
     kept = _checked_layers(layers, backbone)
-    n_kept = _checked_inner(n_inner, backbone)
+    if n_inner is not None and n_inner > backbone.n_inner:
+        raise InputError(f"feed_forward is {n_inner}, but this model has only {backbone.n_inner} neurons per layer.")
+    n_kept = n_inner or backbone.n_inner
     stored = read_weights(folder.backbone, trust_pickle=trust_pickle)
     weights = backbone_weights(stored, backbone, folder.backbone)
     names = {canonical_name(name, backbone.family): name for name in stored}
-    neurons = {layer: _weightiest(weights, layer, n_kept) for layer in kept}
+    neurons = {layer: _largest_neurons(weights, layer, n_kept) for layer in kept}
     small = {}
     for name, values in weights.items():
         block = BLOCK.match(name)
@@ -85,7 +84,7 @@ def shrink_model(
             small[names[name]] = values
         elif int(block[1]) in neurons:
             layer = int(block[1])
-            # the number of the layer is the first in the stored name too
+            # the layer number is also the first number in the stored name
             renamed = re.sub(r"\d+", str(kept.index(layer)), names[name], count=1)
             small[renamed] = _cut(block[2], values, neurons[layer])
     with saved_folder(target, MODEL) as path:
@@ -108,21 +107,15 @@ def _checked_layers(layers: Sequence[int], backbone: Backbone) -> list[int]:
     return list(layers)
 
 
-def _checked_inner(n_inner: int | None, backbone: Backbone) -> int:
-    if n_inner is not None and n_inner > backbone.n_inner:
-        raise InputError(f"feed_forward is {n_inner}, but this model has only {backbone.n_inner} neurons there.")
-    return n_inner or backbone.n_inner
-
-
-def _weightiest(weights: Mapping[str, Vectors], layer: int, count: int) -> Ids:
-    """The places of the neurons with the largest weights, coming in times going out, ``(count,)``, in order."""
+def _largest_neurons(weights: Mapping[str, Vectors], layer: int, count: int) -> Ids:
+    """The sorted indices, ``(count,)``, of the neurons with the largest product of input and output norms."""
     into, out_of = weights[f"blocks.{layer}.inner.weight"], weights[f"blocks.{layer}.outer.weight"]
     weight = np.linalg.norm(into, axis=1) * np.linalg.norm(out_of, axis=0)
     return np.sort(np.argsort(-weight, kind="stable")[:count])
 
 
 def _cut(name: str, values: Vectors, neurons: Ids) -> Array:
-    """A parameter of a layer with only these of its neurons."""
+    """A parameter of a layer, reduced to these neurons."""
     if name.startswith("inner."):
         return np.ascontiguousarray(values[neurons])
     if name == "outer.weight":

@@ -1,4 +1,4 @@
-"""From states to a vector in torch: poolings, Dense, LayerNorm, Normalize, and SBERT-WK."""
+"""The torch readout, from states to a vector: poolings, Dense, LayerNorm, Normalize, and SBERT-WK."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ from twinvec.errors import UnknownNameError
 from twinvec.model.folder import Dense, LayerNorm, Module, Normalize
 from twinvec.wk import LEAST_COSINE, LEAST_NOVELTY, LEAST_PIVOT, LEAST_VARIANCE, WKSettings, layer_windows, window_table
 
-__all__ = [
-    "POOLERS",
-    "make_head",
-    "wk_vectors",
-    "write_head",
-]
+__all__ = ["POOLERS", "make_head", "wk_vectors", "write_head"]
 
 Pooler = Callable[[Tensor, Tensor], Tensor]
 
@@ -37,34 +32,34 @@ def mean_pool(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def mean_sqrt_pool(states: Tensor, mask: Tensor) -> Tensor:
-    """Sum the states of the real tokens, over the square root of their number."""
+    """Sum the states of the real tokens, divided by the square root of their number."""
     return _weighted_sum(states, mask) / _total(states, mask).sqrt()
 
 
 def weighted_mean_pool(states: Tensor, mask: Tensor) -> Tensor:
-    """Average the states of the real tokens, the first with weight 1, the second with 2, and so on."""
+    """Average the states of the real tokens with the weights 1, 2, 3, and so on."""
     weights = mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)
     return _weighted_sum(states, weights) / _total(states, weights)
 
 
 def max_pool(states: Tensor, mask: Tensor) -> Tensor:
     """Take the largest value of each feature over the real tokens."""
-    # Fill, do not multiply: a padded 0 would win over real negative values.
+    # Fill, do not multiply: a padded 0 would exceed real negative values.
     return states.masked_fill(~mask.bool().unsqueeze(-1), torch.finfo(states.dtype).min).amax(dim=1)
 
 
 def first_pool(states: Tensor, mask: Tensor) -> Tensor:
     """Take the state of the first real token."""
-    return _chosen(states, mask.argmax(dim=1))
+    return _states_at(states, mask.argmax(dim=1))
 
 
 def last_pool(states: Tensor, mask: Tensor) -> Tensor:
     """Take the state of the last real token."""
-    return _chosen(states, (mask * torch.arange(mask.shape[1], device=mask.device)).argmax(dim=1))
+    return _states_at(states, (mask * torch.arange(mask.shape[1], device=mask.device)).argmax(dim=1))
 
 
 def _weighted_sum(states: Tensor, weights: Tensor) -> Tensor:
-    # One product instead of a masked copy of the states. Padding has weight 0, and is finite.
+    # One matrix product instead of a masked copy of the states. Padding is finite and has weight 0.
     return (weights.to(states.dtype).unsqueeze(1) @ states).squeeze(1)
 
 
@@ -72,7 +67,7 @@ def _total(states: Tensor, weights: Tensor) -> Tensor:
     return weights.sum(dim=1, keepdim=True).clamp(min=1).to(states.dtype)
 
 
-def _chosen(states: Tensor, indices: Tensor) -> Tensor:
+def _states_at(states: Tensor, indices: Tensor) -> Tensor:
     return states[torch.arange(len(states), device=states.device), indices]
 
 
@@ -96,7 +91,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 
 
 class DenseHead(nn.Module):  # type: ignore[misc] # torch is not typed here
-    """A linear layer and its activation; parameters are named as in the folder format."""
+    """A linear layer and its activation, with the parameter names of the folder format."""
 
     def __init__(self, module: Dense) -> None:
         super().__init__()
@@ -111,7 +106,7 @@ class DenseHead(nn.Module):  # type: ignore[misc] # torch is not typed here
 
 
 class NormHead(nn.Module):  # type: ignore[misc]
-    """Layer normalisation of the vector."""
+    """Layer normalization of the vector."""
 
     def __init__(self, module: LayerNorm) -> None:
         super().__init__()
@@ -132,7 +127,7 @@ class UnitHead(nn.Module):  # type: ignore[misc]
 
 @singledispatch
 def make_head(module: Module, *, trust_pickle: bool) -> nn.Module:
-    """The torch module of a module of a folder, with its weights."""
+    """Load the torch module of a module of a model folder."""
     raise TypeError(f"no rule for {module!r}")
 
 
@@ -159,7 +154,7 @@ def _(module: Normalize, *, trust_pickle: bool) -> nn.Module:
 
 
 def write_head(head: nn.Module, path: Path) -> None:
-    """Replace the weights in a module's folder by those of ``head``."""
+    """Write the weights of ``head`` to a module's folder."""
     state = {name: values.detach().cpu().contiguous() for name, values in head.state_dict().items()}
     if state:
         (path / "pytorch_model.bin").unlink(missing_ok=True)
@@ -167,7 +162,7 @@ def write_head(head: nn.Module, path: Path) -> None:
 
 
 def wk_vectors(layers: Tensor, mask: Tensor, settings: WKSettings) -> Tensor:
-    """Vectors of texts: ``(layers + 1, texts, tokens, width), (texts, tokens) -> (texts, width)``."""
+    """The SBERT-WK vectors: ``(layers + 1, texts, tokens, width), (texts, tokens) -> (texts, width)``."""
     states = layers[settings.start(len(layers) - 1) :]
     cosines = layer_cosines(states)
     weights = layer_weights(cosines, settings) * token_importance(cosines, read_tokens(mask, settings))
@@ -175,7 +170,7 @@ def wk_vectors(layers: Tensor, mask: Tensor, settings: WKSettings) -> Tensor:
 
 
 def layer_cosines(states: Tensor) -> Tensor:
-    """Cosines between a token's layers: ``(layers, texts, tokens, width)`` to ``(layers, layers, texts, tokens)``."""
+    """Cosines between layers, per token: ``(layers, texts, tokens, width) -> (layers, layers, texts, tokens)``."""
     vectors = states.permute(1, 2, 0, 3).double()
     gram = (vectors @ vectors.transpose(-1, -2)).permute(2, 3, 0, 1)
     squares = gram.diagonal().permute(2, 0, 1)
@@ -184,7 +179,7 @@ def layer_cosines(states: Tensor) -> Tensor:
 
 
 def layer_weights(cosines: Tensor, settings: WKSettings) -> Tensor:
-    """Combined weights of the layers: ``(layers, layers, texts, tokens)`` to ``(layers, texts, tokens)``."""
+    """Combined layer weights: ``(layers, layers, texts, tokens) -> (layers, texts, tokens)``."""
     n_layers = len(cosines)
     windows = layer_windows(n_layers, settings)
     uniform = torch.full_like(cosines[0], 1 / n_layers)
@@ -223,7 +218,7 @@ def squared_novelty(cosines: Tensor, windows: list[list[int]]) -> Tensor:
 
 
 def token_importance(cosines: Tensor, mask: Tensor) -> Tensor:
-    """Weights of a text's tokens: ``(layers, layers, texts, tokens), (texts, tokens) -> (texts, tokens)``."""
+    """Token weights: ``(layers, layers, texts, tokens), (texts, tokens) -> (texts, tokens)``."""
     real = mask.to(cosines.dtype)
     moved = torch.zeros_like(real)
     if len(cosines) > 2:
@@ -236,7 +231,7 @@ def token_importance(cosines: Tensor, mask: Tensor) -> Tensor:
 
 
 def read_tokens(mask: Tensor, settings: WKSettings) -> Tensor:
-    """Which tokens of a mask ``(texts, tokens)`` are read: in mode "reference" not the last of several."""
+    """The mask of tokens to read, ``(texts, tokens)``: mode "reference" skips the last token of a longer text."""
     if settings.mode == "paper":
         return mask
     n_after = mask.flip(1).cumsum(dim=1).flip(1)

@@ -1,4 +1,4 @@
-"""A recipe: the model to start from, the data, the objective, the settings. Frozen and checked."""
+"""A recipe: the start model, the data with their objectives, and the settings. Frozen, and checked on creation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,11 @@ from twinvec.errors import InputError, UnknownNameError
 from twinvec.training.batches import Mixing
 from twinvec.training.dev_score import DEV_SCORES
 from twinvec.training.objectives import OBJECTIVES, build_objective
-from twinvec.training.objectives.common import above_zero, yes_or_no
+from twinvec.training.objectives.common import above_zero, true_or_false
 from twinvec.training.objectives.matryoshka import check_widths
-from twinvec.training.processes import drawn_from
+from twinvec.training.processes import seeded
 
-__all__ = [
-    "DataPart",
-    "DevPart",
-    "ModelPart",
-    "Recipe",
-    "TrainSettings",
-    "check_count",
-    "learning_rate",
-]
+__all__ = ["DataPart", "DevPart", "ModelPart", "Recipe", "TrainSettings", "as_tuple", "check_count", "learning_rate"]
 
 TrainPrecision = Literal["float32", "bfloat16"]
 
@@ -34,8 +26,8 @@ class TrainSettings:
     """Settings of a training run. Reimers & Gurevych (2019), section 3.1.
 
     ``batch_size`` counts the examples of all processes together; ``warmup`` is a share of the steps; a
-    ``max_grad_norm`` of 0 cuts no gradient; ``dropout`` replaces all rates of the model; ``cached_texts`` are encoded
-    at once, and larger batches take two passes.
+    ``max_grad_norm`` of 0 disables clipping; ``dropout`` replaces all rates of the model; ``cached_texts`` is how many
+    texts to encode at a time, with two passes over larger batches.
     """
 
     epochs: int = 1
@@ -71,11 +63,11 @@ class TrainSettings:
 
 
 def check_count(name: str, value: object, *, optional: bool) -> None:
-    """Refuse what is not a whole number from 1."""
+    """Refuse a value that is not a whole number of at least 1; None is allowed if ``optional``."""
     if optional and value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} must be a whole number from 1, got {value!r}.")
+        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
 def _check_number(name: str, value: object, *, low: float, high: float) -> None:
@@ -86,7 +78,7 @@ def _check_number(name: str, value: object, *, low: float, high: float) -> None:
 
 
 def learning_rate(step: int, n_steps: int, settings: TrainSettings) -> float:
-    """The rate of a step, counted from 0: a linear rise over the warm-up, then a linear fall that would reach 0.
+    """The learning rate of a step, counted from 0: linear warm-up, then linear decay toward 0.
 
     >>> [learning_rate(step, 4, TrainSettings(learning_rate=1.0, warmup=0.5)) for step in range(4)]
     [0.5, 1.0, 1.0, 0.5]
@@ -100,10 +92,10 @@ def learning_rate(step: int, n_steps: int, settings: TrainSettings) -> float:
 Keep = Literal["best", "last"]
 
 
-def listed(values: object, name: str) -> tuple[Any, ...]:
-    """A list as a tuple; a bare text is not a list of its letters.
+def as_tuple(values: object, name: str) -> tuple[Any, ...]:
+    """Return a list as a tuple; a string is not a list of its letters.
 
-    >>> listed(["a", "b"], "teachers")
+    >>> as_tuple(["a", "b"], "teachers")
     ('a', 'b')
     """
     if isinstance(values, str) or not isinstance(values, Iterable):
@@ -113,11 +105,11 @@ def listed(values: object, name: str) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """The model to start from. ``pooling`` and ``max_tokens`` are the model's own unless given.
+    """The model to start from. By default, ``pooling`` and ``max_tokens`` are the model's own.
 
-    ``layers`` are the layers to keep, counted from 0, ``feed_forward`` the neurons to keep in the feed-forward part of
-    each, and ``special_tokens`` those to keep around a text; without them, all. ``static`` asks for a table of token
-    vectors of this width instead. ``stored`` is how the weights of the result lie on the disk.
+    ``layers`` are the layers to keep, counted from 0, ``feed_forward`` the number of neurons to keep in each
+    feed-forward layer, and ``special_tokens`` those to keep around a text; by default, all. ``static`` trains a table
+    of token vectors of this width instead. ``stored`` is the precision of the saved weights.
     """
 
     start: str
@@ -134,35 +126,32 @@ class ModelPart:
         if self.pooling is not None and self.pooling not in POOLINGS:
             raise UnknownNameError("pooling", self.pooling, POOLINGS)
         if not isinstance(self.start, str) or not self.start:
-            raise InputError(f"start must be the folder or the name of a model, got {self.start!r:.60}.")
-        yes_or_no("trust_pickle", self.trust_pickle)
+            raise InputError(f"start must be the folder or name of a model, got {self.start!r:.60}.")
+        true_or_false("trust_pickle", self.trust_pickle)
         if self.max_tokens is not None and (not isinstance(self.max_tokens, int) or self.max_tokens < 3):
-            raise InputError(f"max_tokens must be a whole number from 3, got {self.max_tokens!r}.")
-        object.__setattr__(self, "layers", listed(self.layers, "layers"))
+            raise InputError(f"max_tokens must be a whole number of at least 3, got {self.max_tokens!r}.")
+        object.__setattr__(self, "layers", as_tuple(self.layers, "layers"))
+        object.__setattr__(self, "special_tokens", as_tuple(self.special_tokens, "special_tokens"))
         if not all(isinstance(layer, int) and not isinstance(layer, bool) for layer in self.layers):
             raise InputError(f"layers must be whole numbers, got {list(self.layers)}.")
-        object.__setattr__(self, "special_tokens", listed(self.special_tokens, "special_tokens"))
         if not all(isinstance(token, str) for token in self.special_tokens):
-            raise InputError(f"special_tokens must be texts, got {list(self.special_tokens)!r:.80}.")
+            raise InputError(f"special_tokens must be strings, got {list(self.special_tokens)!r:.80}.")
         check_count("feed_forward", self.feed_forward, optional=True)
         check_count("static", self.static, optional=True)
         if self.static is not None and (self.is_smaller or self.pooling):
-            raise InputError("A static model has neither layers, feed_forward, special_tokens nor a pooling.")
+            raise InputError("A static model has no layers, feed_forward, special_tokens or pooling.")
         if self.stored not in get_args(StoredPrecision):
             raise UnknownNameError("stored", self.stored, get_args(StoredPrecision))
 
     @property
     def is_smaller(self) -> bool:
-        """Whether only a part of the start model is trained."""
+        """Whether only a part of the start model is kept."""
         return bool(self.layers or self.special_tokens) or self.feed_forward is not None
 
 
 @dataclass(frozen=True, slots=True)
 class DataPart:
-    """A data set and its objective.
-
-    ``teachers`` are the models to learn from, for distillation; they run in ``teacher_precision``.
-    """
+    """A data set and its objective. For distillation, ``teachers`` are models that run in ``teacher_precision``."""
 
     source: DataSource
     objective: str
@@ -176,7 +165,7 @@ class DataPart:
         if self.objective not in OBJECTIVES:
             raise UnknownNameError("objective", self.objective, OBJECTIVES)
         for name in ("matryoshka", "teachers"):
-            object.__setattr__(self, name, listed(getattr(self, name), name))
+            object.__setattr__(self, name, as_tuple(getattr(self, name), name))
         if self.matryoshka:
             check_widths(self.matryoshka)
         if self.teacher_precision not in get_args(Precision):
@@ -185,24 +174,24 @@ class DataPart:
             raise InputError(f"options must be a table, got {self.options!r:.60}.", hint="Write {margin = 0.5}.")
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()}
         object.__setattr__(self, "options", options)
-        with drawn_from(0):  # one is built only to hear what it says of its options
+        with seeded(0):  # builds an objective only to check its options
             build_objective(self.objective, width=8, options=options, n_labels=3, teacher_widths=(8,))
         wanted = OBJECTIVES[self.objective].examples
         if self.source.kind != wanted:
-            raise InputError(f"The objective {self.objective!r} reads {wanted}, not {self.source.kind}.")
+            raise InputError(f"The objective {self.objective!r} requires {wanted}, got {self.source.kind}.")
         above_zero("share", self.share)
         if (self.objective == "distillation") != bool(self.teachers):
             raise InputError(
-                f"The objective {self.objective!r} with teachers {list(self.teachers)} makes no sense.",
-                hint="Distillation needs at least one teacher; no other objective has any.",
+                f"The objective {self.objective!r} does not work with the teachers {list(self.teachers)}.",
+                hint="Distillation requires at least one teacher; other objectives have none.",
             )
 
 
 @dataclass(frozen=True, slots=True)
 class DevPart:
-    """The data that weights are scored on, every ``every`` steps (default: ten times in the run), and which are kept.
+    """The dev data, scored every ``every`` steps (default: ten times per run), and which weights to keep.
 
-    ``keep="last"`` is for a dev set that shows less than what is learned: it stops nothing and chooses nothing.
+    With ``keep="last"``, the dev score is only reported; use it if the dev set does not cover what is trained.
     """
 
     source: DataSource
@@ -219,14 +208,14 @@ class DevPart:
             raise UnknownNameError("keep in [dev]:", self.keep, get_args(Keep))
         if self.keep == "last" and self.patience is not None:
             raise InputError(
-                f"keep = 'last' with patience = {self.patience} makes no sense.",
+                f"keep = 'last' does not work with patience = {self.patience}.",
                 hint="patience implies keep = 'best'; remove one of the two.",
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides what is trained."""
+    """Everything that determines the trained model."""
 
     model: ModelPart
     data: tuple[DataPart, ...]
@@ -236,7 +225,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if not self.data:
-            raise InputError("A recipe needs at least one data set.", hint="Add a table [[data]] with a file.")
+            raise InputError("A recipe requires at least one data set.", hint="Add a table [[data]] with a file.")
         for source in self.test:
             if source.kind not in DEV_SCORES:
                 raise UnknownNameError("kind of test examples:", source.kind, DEV_SCORES)

@@ -1,11 +1,11 @@
-"""Recipes as TOML files: strict reading (an unknown key is an error), and writing that reads back the same."""
+"""Recipes as TOML files: strict reading (an unknown key is an error) and lossless writing."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,23 @@ from typing import Any
 from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.training.objectives import OBJECTIVES
-from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings, listed
+from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings, as_tuple
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["read_recipe", "recipe_as_toml", "with_bare_names", "with_whole_paths"]
+__all__ = ["read_recipe", "recipe_as_toml", "with_absolute_paths", "with_file_names"]
 
 SECTIONS = ("model", "training", "data", "dev", "test")
 DEV_KIND = "scored_pairs"
 
 
 def read_recipe(path: Path, *, trust_pickle: bool = False) -> Recipe:
-    """Read a recipe. Paths of files and folders in it are taken from where the recipe lies.
+    """Read a recipe. Paths in it are relative to the folder of the recipe.
 
-    A recipe may be somebody else's: that a pickle may be read is for the caller to say, with ``trust_pickle``.
+    A recipe may come from someone else, so only the caller can allow reading a pickle, with ``trust_pickle``.
     """
     try:
         raw = path.read_bytes()
@@ -38,16 +38,16 @@ def read_recipe(path: Path, *, trust_pickle: bool = False) -> Recipe:
         raise InputError(f"Cannot read the recipe {str(path)!r:.200}: {reason}.") from error
     try:
         content = tomllib.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # not UTF-8, no TOML, too many digits, or too many levels
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, too many digits or levels
         raise InputError(f"{path} is not valid TOML: {error}.") from error
     try:
         recipe = parse_recipe(content, path.parent)
-    except TypeError as error:  # a value of the wrong kind, such as a text for a number
-        raise InputError(f"{path} holds a value of the wrong kind: {error}.") from error
+    except TypeError as error:  # such as a string for a number
+        raise InputError(f"{path} has a value of the wrong type: {error}.") from error
     if recipe.model.trust_pickle and not trust_pickle:
         raise InputError(
-            f"The recipe {path} asks for weights stored as a pickle to be read, which can run code.",
-            hint="If you trust the model it starts from, say so: --trust-pickle, or trust_pickle=True in Python.",
+            f"The recipe {path} starts from weights stored as a pickle, which can run code.",
+            hint="If you trust its start model, use --trust-pickle, or trust_pickle=True in Python.",
         )
     return replace(recipe, model=replace(recipe.model, trust_pickle=trust_pickle))
 
@@ -56,14 +56,14 @@ def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
     """Build a recipe from the tables of a TOML file."""
     _check_keys("section of a recipe", content, SECTIONS)
     if "model" not in content or not content.get("data"):
-        raise InputError("A recipe needs a section [model] and at least one [[data]].")
+        raise InputError("A recipe requires a section [model] and at least one [[data]].")
     for name in ("data", "test"):
         if not isinstance(content.get(name, []), list):
-            raise InputError(f"A recipe may have several data sets, so write [[{name}]], not [{name}].")
+            raise InputError(f"A recipe can have several data sets: write [[{name}]], not [{name}].")
     _check_keys("key in [model]:", content["model"], _names(ModelPart))
     model = dict(content["model"])
     if "start" not in model:
-        raise InputError("The section [model] needs 'start': the folder or name of a model to start from.")
+        raise InputError("The section [model] requires 'start': the folder or name of the model to start from.")
     _check_keys("key in [training]:", content.get("training", {}), _names(TrainSettings))
     dev = content.get("dev")
     return Recipe(
@@ -71,24 +71,24 @@ def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
         data=tuple(_data(part, root) for part in content["data"]),
         training=TrainSettings(**content.get("training", {})),
         dev=None if dev is None else _dev(dev, root),
-        test=tuple(_source(_table_of(part, "[[test]]"), root, where="[[test]]") for part in content.get("test", ())),
+        test=tuple(_source(_as_table(part, "[[test]]"), root, where="[[test]]") for part in content.get("test", ())),
     )
 
 
 def _data(part: Mapping[str, Any], root: Path) -> DataPart:
-    rest = _table_of(part, "[[data]]")
+    rest = _as_table(part, "[[data]]")
     objective = rest.pop("objective", None)
     if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise UnknownNameError("objective in [[data]]:", objective, OBJECTIVES)
     own = {name: rest.pop(name) for name in _names(DataPart) if name in rest}
     if "teachers" in own:
-        own["teachers"] = tuple(_model(name, root, "teachers") for name in listed(own["teachers"], "teachers"))
+        own["teachers"] = tuple(_model(name, root, "teachers") for name in as_tuple(own["teachers"], "teachers"))
     rest.setdefault("kind", OBJECTIVES[objective].examples)
     return DataPart(source=_source(rest, root, where="[[data]]"), objective=objective, **own)
 
 
 def _dev(part: Mapping[str, Any], root: Path) -> DevPart:
-    rest = _table_of(part, "[dev]")
+    rest = _as_table(part, "[dev]")
     own = {name: rest.pop(name) for name in _names(DevPart) if name in rest}
     return DevPart(source=_source(rest, root, where="[dev]"), **own)
 
@@ -96,23 +96,25 @@ def _dev(part: Mapping[str, Any], root: Path) -> DevPart:
 def _source(part: dict[str, Any], root: Path, *, where: str) -> DataSource:
     _check_keys(f"key in {where}:", part, _names(DataSource))
     if "file" not in part:
-        raise InputError(f"{where} needs a 'file'.")
-    columns = _table_of(part.pop("columns", {}), f"columns of {where}")
-    lists = {name: listed(part.pop(name), name) for name in ("labels", "ignore_labels", "score_range") if name in part}
+        raise InputError(f"{where} requires a 'file'.")
+    columns = _as_table(part.pop("columns", {}), f"columns of {where}")
+    lists = {
+        name: as_tuple(part.pop(name), name) for name in ("labels", "ignore_labels", "score_range") if name in part
+    }
     file = root / _name(part.pop("file"), "file")
     return DataSource(**{"kind": DEV_KIND} | part | {"file": str(file), "columns": columns} | lists)
 
 
-def _table_of(found: object, where: str) -> dict[str, Any]:
+def _as_table(found: object, where: str) -> dict[str, Any]:
     if not isinstance(found, Mapping):
-        raise InputError(f"A recipe's {where} is {found!r:.40}, not a table.", hint="docs/train.md has an example.")
+        raise InputError(f"In the recipe, {where} is {found!r:.40}, not a table.", hint="See docs/train.md.")
     return dict(found)
 
 
 def _model(name: object, root: Path, key: str) -> str:
-    """A folder beside the recipe, or a name that is found elsewhere."""
+    """The path of a folder next to the recipe, or the name of a model."""
     text = _name(name, key)
-    return str(root / text) if os.path.isdir(root / text) else text  # False, too, where it cannot be a folder
+    return str(root / text) if os.path.isdir(root / text) else text  # isdir is also False for an impossible name
 
 
 def _name(value: object, key: str) -> str:
@@ -127,19 +129,19 @@ def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass
 
 def _check_keys(kind: str, found: object, known: tuple[str, ...]) -> None:
     if not isinstance(found, Mapping):
-        raise InputError(f"A {kind.rstrip(':')} is {found!r:.40}, not a table.")
+        raise InputError(f"The {kind.rstrip(':')} is {found!r:.40}, not a table.")
     for name in found:
         if name not in known:
             raise UnknownNameError(kind, name, known)
 
 
-def with_whole_paths(recipe: Recipe) -> Recipe:
-    """The recipe with paths that hold in any folder."""
+def with_absolute_paths(recipe: Recipe) -> Recipe:
+    """The recipe with absolute paths."""
     return _with_paths(recipe, lambda path: str(Path(path).absolute()) if Path(path).exists() else str(path))
 
 
-def with_bare_names(recipe: Recipe) -> Recipe:
-    """The recipe with files and folders by their names alone, for others to see and for comparing."""
+def with_file_names(recipe: Recipe) -> Recipe:
+    """The recipe with file and folder names instead of paths, for publishing and comparing."""
     return _with_paths(recipe, lambda path: Path(path).name if Path(path).exists() else str(path))
 
 
@@ -160,7 +162,7 @@ def _with_paths(recipe: Recipe, change: Callable[[str | Path], str]) -> Recipe:
 
 
 def recipe_as_toml(recipe: Recipe) -> str:
-    """The recipe as TOML, defaults left out; reading it gives an equal recipe."""
+    """The recipe as TOML, without defaults; reading it returns an equal recipe."""
     blocks = [_table("[model]", _changed(recipe.model)), _table("[training]", _changed(recipe.training))]
     for part in recipe.data:
         own = {"objective": part.objective} | {name: v for name, v in _changed(part).items() if name != "source"}
@@ -173,7 +175,7 @@ def recipe_as_toml(recipe: Recipe) -> str:
 
 
 def _changed(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
-    """The values that are not their defaults."""
+    """The values that differ from their defaults."""
     found = {}
     for each in fields(settings):
         value = getattr(settings, each.name)
@@ -184,17 +186,12 @@ def _changed(settings: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass
 
 
 def _table(head: str, values: Mapping[str, Any]) -> str:
-    return "\n".join([head, *_lines(values), ""])
-
-
-def _lines(values: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in values.items():
-        if value is not None:
-            yield f"{name} = {_toml(value)}"
+    lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
+    return "\n".join([head, *lines, ""])
 
 
 def _toml(value: object) -> str:
-    """One value; JSON's strings, numbers and lists are TOML's too.
+    """A value as TOML; JSON strings, numbers and lists are valid TOML.
 
     >>> _toml({"margin": 1.0, "names": ("a", "b")})
     '{ "margin" = 1.0, "names" = ["a", "b"] }'

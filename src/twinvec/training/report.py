@@ -1,10 +1,10 @@
-"""What a run reports: events, the model card, and the learning curve."""
+"""The output of a run: events, the model card, and the learning curve."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -17,24 +17,15 @@ from twinvec.files import write_json
 from twinvec.model.folder import WK, read_model_folder
 from twinvec.training.loop import StepReport
 from twinvec.training.recipe import Recipe
-from twinvec.training.recipe_file import recipe_as_toml, with_bare_names
+from twinvec.training.recipe_file import recipe_as_toml, with_file_names
 from twinvec.types import Array
 
-__all__ = [
-    "DevReport",
-    "Event",
-    "Finished",
-    "Score",
-    "Started",
-    "draw_curve",
-    "smoothed",
-    "write_card",
-]
+__all__ = ["DevReport", "Event", "Finished", "Score", "Started", "draw_curve", "write_card"]
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A number that names its protocol and its data."""
+    """A score with the name of its data and protocol."""
 
     data: str
     protocol: str
@@ -43,7 +34,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The run is about to take its first step, or its next. ``first`` is the dev score before any training."""
+    """The run starts, or continues after ``step`` steps. ``first`` is the dev score before training."""
 
     step: int
     n_steps: int
@@ -55,7 +46,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class DevReport:
-    """A dev score was taken."""
+    """A dev score."""
 
     step: int
     score: float
@@ -64,7 +55,7 @@ class DevReport:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The model is written. ``step`` is that of the weights that were kept; ``scores`` are dev's, then the tests'."""
+    """The model is written, with the weights of ``step``; ``scores`` are the dev score, then the test scores."""
 
     folder: Path
     step: int
@@ -76,36 +67,28 @@ Event = Started | StepReport | DevReport | Finished
 
 
 INT8 = """
-The weights are stored as int8 with scales, which other libraries read wrongly: give them the folder that
+The weights are stored as int8 with scales. Other libraries read them incorrectly; give them the folder that
 `encoder.save(folder)` writes.
 """
 ALL_LAYERS = """
-The vectors are read out of all layers by SBERT-WK, which other libraries do not know: they refuse this folder.
+SBERT-WK reads the vectors from all layers. Other libraries do not know it and refuse this folder.
 """
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
 def write_card(path: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
     """Write ``README.md``, and the scores as ``training/scores.json``."""
-    (path / "README.md").write_text(
-        card(recipe, finished, first=first, only_ours=_only_ours(path, recipe)), encoding="utf-8"
-    )
-    rows = [{"data": score.data, "protocol": score.protocol, "value": score.value} for score in finished.scores]
-    write_json(
-        path / "training/scores.json",
-        {"seed": recipe.training.seed, "step": finished.step, "dev_before": first, "scores": rows},
-    )
-
-
-def _only_ours(path: Path, recipe: Recipe) -> str:
-    """Why other libraries cannot use the model in ``path``; empty if they can."""
     is_wk = not recipe.model.static and isinstance(read_model_folder(path).readout, WK)
-    return (INT8 if recipe.model.stored == "int8" else "") + (ALL_LAYERS if is_wk else "")
+    only_ours = (INT8 if recipe.model.stored == "int8" else "") + (ALL_LAYERS if is_wk else "")
+    (path / "README.md").write_text(card(recipe, finished, first=first, only_ours=only_ours), encoding="utf-8")
+    scores = {"scores": [asdict(score) for score in finished.scores]}
+    head = {"seed": recipe.training.seed, "step": finished.step, "dev_before": first}
+    write_json(path / "training/scores.json", head | scores)
 
 
 def card(recipe: Recipe, finished: Finished, *, first: float | None, only_ours: str = "") -> str:
-    """The text of the card, in Markdown with the usual head."""
-    recipe = with_bare_names(recipe)
+    """The model card, in Markdown with YAML metadata. ``only_ours`` says why other libraries cannot use the model."""
+    recipe = with_file_names(recipe)
     start = recipe.model.start
     name = finished.folder.name
     tags = ["sentence-similarity", *([] if only_ours else ["sentence-transformers"])]
@@ -138,7 +121,7 @@ The weights are those of step {finished.step:,}; training took {finished.seconds
 
 {_data(recipe)}
 
-Keep the licence terms of `{start}` and of these data.
+Keep the license terms of `{start}` and of these data.
 
 ## Recipe
 
@@ -154,9 +137,9 @@ Made on {date.today().isoformat()} with Python {platform.python_version()}, {ver
 
 def _scores(scores: tuple[Score, ...], first: float | None) -> str:
     if not scores:
-        return "None were taken: the recipe names neither dev nor test data."
+        return "No scores: the recipe names neither dev nor test data."
     rows = [f"| {score.data} | {score.protocol} | {score.value:.2f} |" for score in scores]
-    before = "" if first is None else f"\n\nBefore training, {scores[0].data} gave {first:.2f}."
+    before = "" if first is None else f"\n\nBefore training, the score on {scores[0].data} was {first:.2f}."
     return "\n".join(["| data | score | |", "|---|---|--:|", *rows]) + before
 
 
@@ -169,7 +152,7 @@ INK, ACCENT, FAINT = "#1f2933", "#2563eb", "#cbd5e1"
 
 
 def smoothed(values: Array, window: int) -> Array:
-    """The mean of each value and those before it, at most ``window`` of them. ``(n,)`` to ``(n,)``.
+    """The running mean over the last ``window`` values, ``(n,)`` to ``(n,)``.
 
     >>> smoothed(np.array([2.0, 4.0, 6.0]), 2).tolist()
     [2.0, 3.0, 5.0]
@@ -181,7 +164,7 @@ def smoothed(values: Array, window: int) -> Array:
 
 
 def draw_curve(rows: Sequence[Mapping[str, Any]], target: Path, *, title: str, protocol: str = "") -> None:
-    """Draw the rows of a log; ``protocol`` names the dev score, if there is one."""
+    """Draw the learning curve from the rows of a log; ``protocol`` names the dev score, if there is one."""
     require("matplotlib", extra="train", feature="The learning curve")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,6 +1,6 @@
-"""A whole run: from a recipe to a model folder, with checkpoints on the way. Yields what happens as it happens.
+"""A training run: from a recipe to a model folder, with checkpoints. Yields events.
 
-The model appears at ``target`` in one move, when it is done. A run that is started again goes on from its checkpoint.
+The model appears at ``target`` atomically when it is done. An interrupted run continues from its checkpoint.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -28,22 +28,22 @@ from twinvec.training.checkpoint import (
 )
 from twinvec.training.dev_score import DevScore
 from twinvec.training.loop import StepReport, Training, n_steps, start_training, train_steps
-from twinvec.training.prepare import Prepared, prepare, read_material
+from twinvec.training.prepare import Prepared, prepare, read_inputs
 from twinvec.training.processes import Processes, find_processes
 from twinvec.training.recipe import Recipe, check_count
-from twinvec.training.recipe_file import recipe_as_toml, with_whole_paths
+from twinvec.training.recipe_file import recipe_as_toml, with_absolute_paths
 from twinvec.training.report import DevReport, Event, Finished, Score, Started, draw_curve, write_card
 
 __all__ = ["DEFAULT_OPTIONS", "RunOptions", "run_recipe"]
 
 logger = logging.getLogger(__name__)
 
-N_DEV_SCORES = 10  # dev scores taken in a run, unless the recipe says how often
+N_DEV_SCORES = 10  # dev scores per run, unless the recipe sets ``every``
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What does not change the result: how often to save, what to do with what is there, when to stop early."""
+    """Options that do not affect the result: how often to save, whether to overwrite, the device, when to stop."""
 
     checkpoint_every: int = 500
     force: bool = False
@@ -59,7 +59,7 @@ DEFAULT_OPTIONS = RunOptions()
 
 @dataclass
 class Progress:
-    """What a run remembers beside its weights."""
+    """The state of a run besides its weights."""
 
     first_score: float | None = None
     best_score: float | None = None
@@ -72,56 +72,52 @@ class Progress:
 def _progress(saved: object, path: Path) -> Progress:
     default = asdict(Progress())
     if not isinstance(saved, dict) or saved.keys() != default.keys():
-        raise TrainingError(f"{path} does not say how far the run is.", hint="Start over with --force, or restore it.")
+        raise TrainingError(f"{path} has no valid progress.", hint="Start over with --force, or restore it.")
     for name, value in saved.items():
         if not isinstance(value, (int, float)) and not (value is None and default[name] is None):
-            raise TrainingError(f"{path} says that {name} is {value!r:.40}.", hint="Start over with --force.")
+            raise TrainingError(f"In {path}, {name} is {value!r:.40}.", hint="Start over with --force.")
     return Progress(**saved)
 
 
 def run_recipe(recipe: Recipe, target: Path, options: RunOptions = DEFAULT_OPTIONS) -> Generator[Event, None, None]:
-    """Train by a recipe and write the model to ``target``.
+    """Train by a recipe, write the model to ``target``, and yield events.
 
-    Leave the loop whenever you like: the state is saved, and the next run goes on from there.
+    You can leave the loop at any time: the state is saved, and the next run continues from there.
     """
     processes = find_processes(options.device)
     folder = RunFolder(target.absolute())
     processes.first(lambda: folder.check_target(force=options.force))
-    material = read_material(recipe)
+    inputs = read_inputs(recipe)
     with ExitStack() as stack:
         processes.first(lambda: stack.enter_context(folder.locked()))
-        processes.first(lambda: folder.check_identity(material.identity, force=options.force))
-        prepared = prepare(recipe, material, work=folder.path, processes=processes)
+        processes.first(lambda: folder.check_identity(inputs.identity, force=options.force))
+        prepared = prepare(recipe, inputs, work=folder.path, processes=processes)
         training = start_training(prepared.network, prepared.tasks, settings=recipe.training, processes=processes)
-        run = Run(recipe, folder, prepared=prepared, training=training, processes=processes, options=options)
-        run.identity = material.identity
+        run = Run(recipe, folder, prepared, training, processes, options, inputs.identity)
         yield run.start()
         yield from run.steps()
         yield run.finish()
 
 
+@dataclass
 class Run:
-    """A run that is under way."""
+    """A run in progress."""
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        folder: RunFolder,
-        *,
-        prepared: Prepared,
-        training: Training,
-        processes: Processes,
-        options: RunOptions,
-    ) -> None:
-        self.recipe, self.folder, self.prepared = recipe, folder, prepared
-        self.training, self.processes, self.options = training, processes, options
-        self.n_steps = n_steps(prepared.tasks, recipe.training)
-        self.identity: dict[str, str] = {}
-        self.progress = Progress()
-        self._saved_step = -1
+    recipe: Recipe
+    folder: RunFolder
+    prepared: Prepared
+    training: Training
+    processes: Processes
+    options: RunOptions
+    identity: dict[str, str]
+    progress: Progress = field(default_factory=Progress)
+    _saved_step: int = -1
+
+    def __post_init__(self) -> None:
+        self.n_steps = n_steps(self.prepared.tasks, self.recipe.training)
 
     def start(self) -> Started:
-        """Take up the checkpoint, if there is one."""
+        """Load the checkpoint if there is one, else compute the first dev score."""
         if self.folder.checkpoint.is_file():
             saved = load_checkpoint(self.folder.checkpoint, self.training)
             self.progress = _progress(saved.get("progress"), self.folder.checkpoint)
@@ -139,14 +135,14 @@ class Run:
         )
 
     def steps(self) -> Iterator[StepReport | DevReport]:
-        """All steps that are left; logged, scored and saved as they are made."""
+        """Train, log, score and save the remaining steps."""
         log = self._open_log()
         try:
             if self._has_patience_ended():
                 return
             settings, processes = self.recipe.training, self.processes
             for report in train_steps(self.training, self.prepared.tasks, settings=settings, processes=processes):
-                # Scored before anything is told: who stops at a report stops with the score that belongs to it.
+                # Score before yielding, so that a caller who stops at a report stops with its score.
                 reports = self._after(report, log)
                 if report.step % self.options.checkpoint_every == 0:
                     self.save()
@@ -154,7 +150,7 @@ class Run:
                 if self._has_patience_ended():
                     return
         except TrainingError:
-            self.save()  # the weights are those of the last good step
+            self.save()  # the weights of the last good step
             raise
         finally:
             log.close()
@@ -186,14 +182,14 @@ class Run:
             raise
 
     def _is_due(self, step: int) -> bool:
-        """Whether the dev score is to be taken after this step."""
+        """Whether to compute the dev score after this step."""
         if self.recipe.dev is None:
             return False
         every = self.recipe.dev.every or -(-self.n_steps // N_DEV_SCORES)
         return step % every == 0 or step == self.n_steps
 
     def _score(self, dev: DevScore) -> float:
-        """The score as the first process finds it, told to all."""
+        """The score of the first process, shared with all."""
         return self.processes.first(lambda: dev.score(self.prepared.network))
 
     def _score_dev(self) -> DevReport:
@@ -217,18 +213,18 @@ class Run:
         return patience is not None and self.progress.n_worse >= patience
 
     def save(self) -> None:
-        """Replace the checkpoint by the state of now."""
+        """Save the current state as the checkpoint."""
         if self.processes.is_first and self._saved_step != self.training.step:
             kept = {"identity": self.identity, "progress": asdict(self.progress)}
             save_checkpoint(self.folder.checkpoint, self.training, kept)
             self._saved_step = self.training.step
 
     def finish(self) -> Finished:
-        """Write the model with the weights to keep, its card and its curve."""
+        """Write the model with the weights to keep, its card and its learning curve."""
         return self.processes.first(self._finish)
 
     def _finish(self) -> Finished:
-        self.save()  # whatever happens below, the work is not lost
+        self.save()  # in case of an error below
         step = self.training.step
         if self._keeps_best:
             load_weights(self.folder.best, self.training)
@@ -240,7 +236,7 @@ class Run:
         except (OSError, SafetensorError) as error:
             raise TrainingError(
                 f"Cannot write the model to {self.folder.target}: {error}.",
-                hint=f"The run is kept in {self.folder.path}; the same command will write it again.",
+                hint=f"The run is kept in {self.folder.path}; run the same command again to write the model.",
             ) from error
         self.folder.remove()
         return finished
@@ -260,14 +256,10 @@ class Run:
         self.prepared.network.write(path, stored=self.recipe.model.stored)
         more = path / "training"
         more.mkdir()
-        (more / "recipe.toml").write_text(recipe_as_toml(with_whole_paths(self.recipe)), encoding="utf-8")
+        (more / "recipe.toml").write_text(recipe_as_toml(with_absolute_paths(self.recipe)), encoding="utf-8")
         write_json(more / "identity.json", self.identity)
         (more / "log.jsonl").write_bytes(self.folder.log.read_bytes())
-        dev = self.prepared.dev
-        draw_curve(
-            read_log(self.folder.log),
-            more / "curve.png",
-            title=f"{self.training.step:,} steps",
-            protocol=dev.protocol if dev else "",
-        )
+        protocol = self.prepared.dev.protocol if self.prepared.dev else ""
+        title = f"{self.training.step:,} steps"
+        draw_curve(read_log(self.folder.log), more / "curve.png", title=title, protocol=protocol)
         write_card(path, recipe=self.recipe, finished=finished, first=self.progress.first_score)

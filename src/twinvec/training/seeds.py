@@ -1,6 +1,6 @@
-"""The same recipe with several seeds: one run after the other, and the best model kept. As the paper reports.
+"""Train a recipe with several seeds in sequence, as in the paper, and keep the best model.
 
-The models of all seeds lie in ``<target>.seeds``; those that are there already are not trained again.
+The models of all seeds are in ``<target>.seeds``; existing ones are not trained again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from twinvec.errors import InputError, TrainingError, TwinvecError
 from twinvec.files import new_folder, read_json, write_json
 from twinvec.ownership import MODEL
 from twinvec.training.checkpoint import check_model_target
-from twinvec.training.prepare import read_material
+from twinvec.training.prepare import read_inputs
 from twinvec.training.processes import find_processes
 from twinvec.training.recipe import Recipe
 from twinvec.training.report import Event, Score
@@ -29,7 +29,7 @@ SCORES = "training/scores.json"
 
 @dataclass(frozen=True, slots=True)
 class SeedStarted:
-    """The run of one seed is about to begin, or was done before."""
+    """The run of one seed starts, or is already done."""
 
     seed: int
     is_done: bool
@@ -37,7 +37,7 @@ class SeedStarted:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A score over all seeds; ``deviation`` is that of a sample (n - 1)."""
+    """A score over all seeds; ``deviation`` is the sample standard deviation (n - 1)."""
 
     data: str
     protocol: str
@@ -45,7 +45,7 @@ class Spread:
 
     @property
     def mean(self) -> float:
-        """The mean of all seeds."""
+        """The mean over all seeds."""
         return statistics.fmean(self.values)
 
     @property
@@ -55,13 +55,13 @@ class Spread:
 
     @property
     def best(self) -> float:
-        """The highest."""
+        """The highest score."""
         return max(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class SeedsFinished:
-    """All seeds are trained; the model of ``best_seed``, the best on dev, is at ``folder``."""
+    """All seeds are trained; ``folder`` has the model of ``best_seed``, the best on dev."""
 
     folder: Path
     seeds: tuple[int, ...]
@@ -70,7 +70,7 @@ class SeedsFinished:
 
     @property
     def best_scores(self) -> tuple[Score, ...]:
-        """The scores of the model that was kept: dev's, then the tests'."""
+        """The scores of the best model: the dev score, then the test scores."""
         index = self.seeds.index(self.best_seed)
         return tuple(Score(each.data, each.protocol, each.values[index]) for each in self.spreads)
 
@@ -81,9 +81,9 @@ TrainEvent = Event | SeedStarted | SeedsFinished
 def run_seeds(
     recipe: Recipe, target: Path, n_seeds: int, options: RunOptions = DEFAULT_OPTIONS
 ) -> Generator[TrainEvent, None, None]:
-    """Train ``n_seeds`` times, with the recipe's seed and those after it."""
+    """Train with ``n_seeds`` seeds, starting from the recipe's seed."""
     if recipe.dev is None:
-        raise InputError("Several seeds need a score to choose the best by.", hint="Name dev data.")
+        raise InputError("Several seeds require a dev score to choose the best.", hint="Add dev data to the recipe.")
     processes = find_processes(options.device)
     processes.first(lambda: check_model_target(target, force=options.force))
     first = recipe.training.seed
@@ -100,9 +100,9 @@ def run_seeds(
 
 
 def _is_trained(folder: Path, recipe: Recipe) -> bool:
-    """Whether the model of this very recipe, with these very data, is there."""
+    """Whether the folder has a model of exactly this recipe and data."""
     path = folder / "training/identity.json"
-    return path.is_file() and read_json(path) == read_material(recipe).identity
+    return path.is_file() and read_json(path) == read_inputs(recipe).identity
 
 
 def _gather(target: Path, folders: dict[int, Path], options: RunOptions) -> SeedsFinished:
@@ -117,8 +117,8 @@ def _gather(target: Path, folders: dict[int, Path], options: RunOptions) -> Seed
         if isinstance(error, TwinvecError):
             raise
         raise TrainingError(
-            f"The scores of a seed ({SCORES} in its folder) cannot be read: {error}.",
-            hint=f"Remove that folder in {target}.seeds, and run the same command again.",
+            f"Cannot read the scores of a seed ({SCORES} in its folder): {error}.",
+            hint=f"Remove that folder in {target}.seeds, then run the same command again.",
         ) from error
     best = max(zip(spreads[0].values, folders, strict=True), key=lambda pair: pair[0])[1]
     with new_folder(target, MODEL, replace=options.force) as path:
@@ -136,12 +136,5 @@ def _section(spreads: tuple[Spread, ...], seeds: tuple[int, ...], best: int) -> 
         for each in spreads
     ]
     head = f"\n## All seeds\n\nTrained with the {len(seeds)} seeds {seeds[0]} to {seeds[-1]}; this is seed {best}, "
-    return "\n".join(
-        [
-            f"{head}the best on {spreads[0].data}.\n",
-            "| data | score | mean ± deviation | best |",
-            "|---|---|--:|--:|",
-            *rows,
-            "",
-        ]
-    )
+    table = ["| data | score | mean ± deviation | best |", "|---|---|--:|--:|", *rows, ""]
+    return "\n".join([f"{head}the best on {spreads[0].data}.\n", *table])

@@ -1,7 +1,7 @@
-"""What teachers say of every text: their vectors, made once, and kept on disk by text.
+"""The vectors of teachers, computed once per text and cached on disk.
 
-Vectors go to the same kind of store as those of evaluations, a few thousand at a time, so that a kill costs little and
-another run over some of the same texts, of another student or seed, embeds only what is new.
+They go to the same vector cache as those of evaluations, a few thousand at a time, so a crash loses little, and another
+run over some of the same texts, with another student or seed, embeds only new texts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["joined_vectors", "teacher_vectors"]
 def teacher_vectors(
     teachers: Sequence[str], texts: Sequence[str], *, precision: Precision, work: Path, processes: Processes
 ) -> tuple[Vectors, ...]:
-    """The vectors of all texts by each teacher, ``(texts, width)``, mapped from files in ``work``."""
+    """The vectors of all texts by each teacher, ``(texts, width)``, memory-mapped from files in ``work``."""
     paths = []
     for name in teachers:
         teacher = ModelEmbedder(name, {"precision": precision, "long": "cut"})
@@ -38,14 +38,12 @@ def teacher_vectors(
     found = tuple(mapped_vectors(path, hint="Start over with --force.") for path in paths)
     for path, vectors in zip(paths, found, strict=True):
         if len(vectors) != len(texts) or vectors.dtype != np.float32:
-            raise TrainingError(
-                f"{path} does not hold the vectors of {len(texts)} texts.", hint="Start over with --force."
-            )
+            raise TrainingError(f"{path} does not hold vectors of {len(texts)} texts.", hint="Start over with --force.")
     return found
 
 
 def joined_vectors(parts: Sequence[Vectors]) -> Vectors:
-    """What several teachers say of some texts: unit rows side by side, so that cosines are the mean of theirs.
+    """Concatenate the teachers' vectors as unit rows, so that cosines are the mean of the teachers' cosines.
 
     >>> joined_vectors([np.array([[2.0, 0.0]]), np.array([[0.0, 3.0]])]).tolist()
     [[1.0, 0.0, 0.0, 1.0]]
@@ -71,7 +69,7 @@ def _rows(store: VectorStore, texts: Sequence[str]) -> Iterator[tuple[str, Vecto
 
 
 def _file_name(identity: str, texts: Sequence[str]) -> str:
-    """A name for one teacher's vectors of just these texts."""
+    """A unique name for one teacher's vectors of these texts."""
     state = hashlib.sha256(identity.encode())
     for text in texts:
         state.update(text_key(text))

@@ -1,7 +1,7 @@
-"""Training objectives: each compares vectors, and none owns an encoder.
+"""Training objectives, which compare vectors and do not own an encoder.
 
-An objective is a small ``nn.Module``. Its attribute ``examples`` names the kind of examples it reads; the arguments of
-``forward`` are named after the roles and the target of that kind, and it gives a scalar. ``compare`` calls any alike.
+An objective is a small ``nn.Module``. Its attribute ``examples`` names the kind of examples it requires; the arguments
+of ``forward`` are the roles and the target of that kind, and it returns a scalar. ``compare`` calls any objective.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ __all__ = [
 class ObjectiveKind:
     """An objective that can be chosen by name.
 
-    ``objective`` is built from the ``sizes`` (of the model, the data or the teacher) and from the ``options``, which
-    stand here with their defaults; its constructor checks them all.
+    The constructor of ``objective`` takes and checks the ``sizes`` (of the model, the data or the teacher) and the
+    ``options``, listed here with their defaults.
     """
 
     name: str
@@ -57,11 +57,11 @@ class ObjectiveKind:
 
     @property
     def examples(self) -> str:
-        """The kind of examples it reads: a key of ``twinvec.data.roles.KINDS``."""
+        """The kind of examples it requires: a key of ``twinvec.data.roles.KINDS``."""
         return str(self.objective.examples)
 
     def build(self, sizes: Mapping[str, Any], options: Mapping[str, object]) -> nn.Module:
-        """Build it, with the sizes that it needs of those given, and its defaults for the options that are not."""
+        """Build the objective from the sizes that it needs and the options, with defaults for missing options."""
         for option in options:
             if not self.options:
                 raise InputError(f"The objective {self.name!r} has no options, got {option!r}.")
@@ -100,9 +100,9 @@ def build_objective(
 ) -> nn.Module:
     """Build an objective for vectors of ``width``.
 
-    ``n_labels`` matters to ``softmax`` only, ``teacher_widths`` to ``distillation`` only. ``matryoshka`` lists shorter
-    widths at which the vectors should be good too; the full width is always trained, listed or not, and all count
-    alike. Parameters start from torch's random generator, those of the widest objective first.
+    ``n_labels`` is only for ``softmax``, ``teacher_widths`` only for ``distillation``. ``matryoshka`` lists shorter
+    widths to train too; the full width is always trained, and all widths have equal weight. Parameters are initialized
+    from torch's random generator, those of the widest objective first.
     """
     if name not in OBJECTIVES:
         raise UnknownNameError("objective", name, OBJECTIVES)
@@ -112,7 +112,7 @@ def build_objective(
         return kind.build(sizes, options)
     if max(check_widths(matryoshka)) > width:
         raise InputError(
-            f"The matryoshka width {max(matryoshka)} is more than the {width} of the model's vectors.",
+            f"The matryoshka width {max(matryoshka)} exceeds the width {width} of the model's vectors.",
             hint=f"Choose widths below {width}.",
         )
     widths = sorted({*matryoshka, width}, reverse=True)

@@ -1,4 +1,4 @@
-"""What objectives share: checks of settings, distances, and kinds of examples."""
+"""Shared by the objectives: checks of settings, distances, and checks of batches."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ __all__ = [
     "batch_target",
     "check_batch",
     "cosine",
+    "cosine_distance",
     "cosine_matrix",
-    "euclidean",
-    "manhattan",
     "names",
     "one_of",
+    "true_or_false",
     "whole",
-    "yes_or_no",
 ]
 
 
 def above_zero(setting: str, value: object) -> float:
-    """A finite number above 0.
+    """Return the value as a finite float above 0, or raise an error.
 
     >>> above_zero("margin", 1)
     1.0
@@ -42,7 +41,7 @@ def above_zero(setting: str, value: object) -> float:
 
 
 def at_least_zero(setting: str, value: object) -> float:
-    """A finite number of at least 0."""
+    """Return the value as a finite float of at least 0, or raise an error."""
     number = _number(value)
     if number is None or number < 0:
         raise InputError(f"{setting} must be a number of at least 0, got {value!r}.")
@@ -50,21 +49,21 @@ def at_least_zero(setting: str, value: object) -> float:
 
 
 def whole(setting: str, value: object, *, least: int) -> int:
-    """A whole number of at least ``least``."""
+    """Return the value as a whole number of at least ``least``, or raise an error."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{setting} must be a whole number of at least {least}, got {value!r}.")
     return int(value)
 
 
-def yes_or_no(setting: str, value: object) -> bool:
-    """True or False, and nothing that merely counts as such."""
+def true_or_false(setting: str, value: object) -> bool:
+    """Return the value if it is a bool, or raise an error."""
     if not isinstance(value, bool):
         raise InputError(f"{setting} must be true or false, got {value!r}.")
     return value
 
 
 def one_of(setting: str, value: object, known: Iterable[str]) -> str:
-    """One of the known names."""
+    """Return the value if it is a known name, or raise an error."""
     choices = tuple(known)
     if not isinstance(value, str) or value not in choices:
         raise UnknownNameError(setting, value, choices)
@@ -72,7 +71,7 @@ def one_of(setting: str, value: object, known: Iterable[str]) -> str:
 
 
 def names(setting: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
-    """At least one of the known names, none of them twice.
+    """Return a non-empty list of unique known names as a tuple, or raise an error.
 
     >>> names("features", ["u", "v"], ("u", "v", "|u-v|"))
     ('u', 'v')
@@ -84,7 +83,7 @@ def names(setting: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
         )
     found = tuple(one_of(f"name in {setting}:", name, choices) for name in value)
     if len(set(found)) < len(found):
-        raise InputError(f"{setting} must name each part once, got {value!r}.")
+        raise InputError(f"{setting} must not repeat a name, got {value!r}.")
     return found
 
 
@@ -93,12 +92,12 @@ def _number(value: object) -> float | None:
         return None
     try:
         number = float(value)
-    except OverflowError:  # a whole number of too many digits
+    except OverflowError:  # an int that is too large
         return None
     return number if math.isfinite(number) else None
 
 
-SHORTEST = 1e-8
+MIN_LENGTH = 1e-8
 
 
 def cosine(left: Tensor, right: Tensor) -> Tensor:
@@ -108,7 +107,7 @@ def cosine(left: Tensor, right: Tensor) -> Tensor:
     >>> cosine(torch.tensor([[1.0, 0.0], [0.0, 0.0]]), torch.tensor([[2.0, 0.0], [1.0, 1.0]])).tolist()
     [1.0, 0.0]
     """
-    return F.cosine_similarity(left, right, dim=-1, eps=SHORTEST)
+    return F.cosine_similarity(left, right, dim=-1, eps=MIN_LENGTH)
 
 
 def cosine_matrix(left: Tensor, right: Tensor) -> Tensor:
@@ -118,7 +117,7 @@ def cosine_matrix(left: Tensor, right: Tensor) -> Tensor:
     >>> cosine_matrix(torch.tensor([[0.0, 3.0]]), torch.tensor([[1.0, 0.0], [0.0, 2.0]])).tolist()
     [[0.0, 1.0]]
     """
-    return F.normalize(left, dim=-1, eps=SHORTEST) @ F.normalize(right, dim=-1, eps=SHORTEST).T
+    return F.normalize(left, dim=-1, eps=MIN_LENGTH) @ F.normalize(right, dim=-1, eps=MIN_LENGTH).T
 
 
 def cosine_distance(left: Tensor, right: Tensor) -> Tensor:
@@ -127,15 +126,12 @@ def cosine_distance(left: Tensor, right: Tensor) -> Tensor:
 
 
 def euclidean(left: Tensor, right: Tensor) -> Tensor:
-    """Length of the difference, row by row: ``(n, width), (n, width) -> (n,)``.
-
-    Where two rows are equal there is no gradient; torch's norm takes 0.
-    """
+    """Euclidean distance, row by row: ``(n, width), (n, width) -> (n,)``. The gradient of equal rows is 0."""
     return (left - right).norm(dim=-1)
 
 
 def manhattan(left: Tensor, right: Tensor) -> Tensor:
-    """Sum of the absolute differences, row by row: ``(n, width), (n, width) -> (n,)``."""
+    """Sum of absolute differences, row by row: ``(n, width), (n, width) -> (n,)``."""
     return (left - right).abs().sum(dim=-1)
 
 
@@ -146,23 +142,20 @@ DISTANCE_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-TEACHER = "target_vectors"  # the target of bare texts: no file holds it, a teacher makes it
-
-
 def batch_target(kind: Kind) -> str | None:
-    """The target of a batch of this kind: that of its rows, or the vectors of a teacher for bare texts."""
-    return TEACHER if kind.name == "texts" else kind.target
+    """The name of the target of this kind; for plain texts, the vectors of the teachers."""
+    return "target_vectors" if kind.name == "texts" else kind.target
 
 
-def check_batch(kind: Kind, given: Collection[str], *, has_target: bool) -> None:
-    """Refuse a batch that lacks a role or the target, or brings one that nobody reads."""
-    for role in given:
+def check_batch(kind: Kind, roles: Collection[str], *, has_target: bool) -> None:
+    """Refuse a batch with a missing or unknown role, or a missing or unexpected target."""
+    for role in roles:
         if role not in kind.text_roles:
             raise UnknownNameError(f"role of {kind.name}", role, kind.text_roles)
-    missing = [role for role in kind.texts if role not in given]
+    missing = [role for role in kind.texts if role not in roles]
     if missing:
-        raise InputError(f"A batch of {kind.name} needs vectors for {', '.join(kind.text_roles)}; it lacks {missing}.")
+        raise InputError(f"A batch of {kind.name} needs vectors for {', '.join(kind.text_roles)}; missing: {missing}.")
     target = batch_target(kind)
     if has_target != (target is not None):
-        wanted = f"the target {target!r}" if target else "no target"
-        raise InputError(f"A batch of {kind.name} has {wanted}; this one has {'one' if has_target else 'none'}.")
+        wanted = f"needs the target {target!r}" if target else "has no target"
+        raise InputError(f"A batch of {kind.name} {wanted}; this one has {'one' if has_target else 'none'}.")

@@ -1,4 +1,4 @@
-"""Matryoshka over any objective, and one way to call every objective."""
+"""The Matryoshka wrapper of any objective, and ``compare``, which calls any objective."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from twinvec.errors import InputError
 from twinvec.training.objectives.common import above_zero, batch_target, check_batch, whole
 from twinvec.training.objectives.ranking import copies
 
-__all__ = [
-    "Matryoshka",
-    "compare",
-]
+__all__ = ["Matryoshka", "check_widths", "compare"]
 
 
 class Matryoshka(nn.Module):  # type: ignore[misc]
     """``sum of weight_i * objective_i``, where objective ``i`` sees the first ``widths[i]`` values of each vector.
 
-    Each width has an objective of its own, so those with parameters learn them for each width. The shortened vectors
-    are not scaled to length 1 again: an objective that looks at lengths sees what a user of that width gets.
+    Each width has its own objective with its own parameters. Shortened vectors are not rescaled to length 1, so an
+    objective that depends on lengths sees the same vectors as a user of that width.
     """
 
     def __init__(
@@ -39,21 +36,21 @@ class Matryoshka(nn.Module):  # type: ignore[misc]
             )
         kinds = {objective.examples for objective in objectives}
         if len(kinds) > 1:
-            raise InputError(f"The objectives of a Matryoshka must read the same examples, got {sorted(kinds)}.")
+            raise InputError(f"The objectives of a Matryoshka must require the same examples, got {sorted(kinds)}.")
         self.examples: str = kinds.pop()
         self.objectives = nn.ModuleList(objectives)
 
     def forward(self, **arguments: Tensor | None) -> Tensor:
-        """The weighted sum. Takes what its objectives take, but by name, because the names tell what is a vector.
+        """The weighted sum. Takes the arguments of its objectives by name.
 
-        Vectors, ``(..., width)``, are the arguments that have a role in the examples; all else (a label, a score, the
-        teacher's vectors, ``is_copy``) is passed on as it is.
+        Arguments named after a role are vectors, ``(..., width)``, and are shortened. All others (a label, a score,
+        the teacher's vectors, ``is_copy``) are passed on unchanged.
         """
         roles = find_kind(self.examples).text_roles
         vectors = {name: each for name, each in arguments.items() if name in roles and each is not None}
         narrowest = min(each.shape[-1] for each in vectors.values())
         if max(self.widths) > narrowest:
-            raise InputError(f"Vectors of width {narrowest} cannot be cut to the width {max(self.widths)}.")
+            raise InputError(f"Vectors of width {narrowest} cannot be shortened to the width {max(self.widths)}.")
         loss = 0.0
         for objective, width, weight in zip(self.objectives, self.widths, self.weights, strict=True):
             cut = {role: each[..., :width] for role, each in vectors.items()}
@@ -62,10 +59,10 @@ class Matryoshka(nn.Module):  # type: ignore[misc]
 
 
 def check_widths(widths: Sequence[int]) -> tuple[int, ...]:
-    """The widths, in their order; at least one, and none twice."""
+    """Return the widths as a tuple, or raise an error if there are none or if one repeats."""
     checked = tuple(whole("A matryoshka width", width, least=1) for width in widths)
     if not checked or len(set(checked)) < len(checked):
-        raise InputError(f"Matryoshka needs one or more widths, each once, got {list(widths)}.")
+        raise InputError(f"Matryoshka needs one or more different widths, got {list(widths)}.")
     return checked
 
 
@@ -76,14 +73,14 @@ def compare(
     target: Tensor | None = None,
     ids: Mapping[str, Tensor] | None = None,
 ) -> Tensor:
-    """The loss of one batch, a scalar. Autocast is off inside, and half precision is raised to float32.
+    """The loss of one batch, a scalar. Disables autocast, and converts half precision to float32.
 
     Args:
         objective: Any of ``OBJECTIVES``, or a ``Matryoshka`` of one.
         vectors: By role; ``(n, width)``, but ``(n, k, width)`` for the ``negative`` of ranked examples.
-        target: ``(n,)`` labels or scores, or the teachers' ``(n, sum of widths)``, where the examples have one.
-        ids: By role, ``(n,)`` or ``(n, k)``: equal ids are equal texts. With them, ranking leaves out the candidates
-            that are no wrong answers (see ``copies``); without them, it takes all texts for different.
+        target: ``(n,)`` labels or scores, or the teachers' ``(n, sum of widths)``, if the examples have one.
+        ids: By role, ``(n,)`` or ``(n, k)``: equal ids mean equal texts. With ids, ranking leaves out candidates that
+            are correct answers (see ``copies``); without ids, it treats all texts as different.
     """
     kind = find_kind(objective.examples)
     check_batch(kind, vectors, has_target=target is not None)
@@ -104,5 +101,5 @@ def _at_least_float32(values: Tensor) -> Tensor:
 def _copies(kind: Kind, vectors: Mapping[str, Tensor], ids: Mapping[str, Tensor]) -> Tensor:
     missing = [role for role in vectors if role not in ids]
     if missing:
-        raise InputError(f"A batch of {kind.name} has ids for {sorted(ids)}; they are missing for {missing}.")
+        raise InputError(f"A batch of {kind.name} has ids for {sorted(ids)}, but not for {missing}.")
     return copies(*(ids[role] for role in kind.text_roles if role in vectors))

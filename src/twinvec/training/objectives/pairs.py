@@ -34,9 +34,9 @@ __all__ = [
 
 
 class ContrastiveObjective(nn.Module):  # type: ignore[misc]
-    """Half of ``d^2`` for pairs marked 1, of ``max(margin - d, 0)^2`` for pairs marked 0; averaged.
+    """Half of ``d^2`` for pairs with label 1, of ``max(margin - d, 0)^2`` for label 0; averaged.
 
-    The paper marks the other way round: there 0 is similar.
+    The labels are reversed in the paper, where 0 means similar.
     """
 
     examples: ClassVar[str] = "marked_pairs"
@@ -47,7 +47,7 @@ class ContrastiveObjective(nn.Module):  # type: ignore[misc]
         self.distance = one_of("distance", distance, DISTANCES)
 
     def forward(self, text1: Tensor, text2: Tensor, label: Tensor) -> Tensor:
-        """The mean loss. Vectors are ``(n, width)``, ``label`` is ``(n,)``: 1 for similar, 0 for not."""
+        """The mean loss. Vectors are ``(n, width)``, ``label`` is ``(n,)``: 1 for similar, 0 for dissimilar."""
         distance = DISTANCE_FUNCTIONS[self.distance](text1, text2)
         is_similar = label.to(distance.dtype)
         losses = is_similar * distance.square() + (1 - is_similar) * F.relu(self.margin - distance).square()
@@ -57,7 +57,7 @@ class ContrastiveObjective(nn.Module):  # type: ignore[misc]
 class CosentObjective(nn.Module):  # type: ignore[misc]
     """``log(1 + sum of exp(scale * (cosine_j - cosine_i)))`` over all ``i, j`` with ``score_i > score_j``.
 
-    Only the order of the scores counts. A batch whose scores are all equal has loss 0 and no gradient.
+    Only the order of the scores matters. A batch with equal scores has loss 0 and no gradient.
     """
 
     examples: ClassVar[str] = "scored_pairs"
@@ -67,9 +67,9 @@ class CosentObjective(nn.Module):  # type: ignore[misc]
         self.scale = above_zero("scale", scale)
 
     def forward(self, text1: Tensor, text2: Tensor, score: Tensor) -> Tensor:
-        """The loss of the batch as a whole. Vectors are ``(n, width)``, ``score`` is ``(n,)``."""
+        """The loss of the whole batch. Vectors are ``(n, width)``, ``score`` is ``(n,)``."""
         cosines = self.scale * cosine(text1, text2)
-        excess = cosines[None, :] - cosines[:, None]  # (i, j): above 0 where the pair is in the wrong order
+        excess = cosines[None, :] - cosines[:, None]  # (i, j): above 0 if the pair is in the wrong order
         is_ordered = score[:, None] > score[None, :]
         exponents = excess.masked_fill(~is_ordered, torch.finfo(excess.dtype).min)
         return torch.cat([exponents.new_zeros(1), exponents.flatten()]).logsumexp(dim=0)  # exp(0) is the 1
@@ -96,8 +96,8 @@ FEATURE_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 class SoftmaxObjective(nn.Module):  # type: ignore[misc]
     """Cross-entropy of ``softmax(head(features of u and v))`` with the label.
 
-    The features are joined in the order given. The head has a bias, which the paper's formula lacks, as has the
-    authors' code. It starts from torch's random generator: seed that for a repeatable start.
+    The features are concatenated in order. Like the authors' code, but unlike the paper's formula, the head has a bias.
+    It is initialized from torch's random generator; seed that for a reproducible start.
     """
 
     examples: ClassVar[str] = "labelled_pairs"
@@ -115,7 +115,7 @@ class SoftmaxObjective(nn.Module):  # type: ignore[misc]
 
 
 class TripletObjective(nn.Module):  # type: ignore[misc]
-    """``max(d(a, p) - d(a, n) + margin, 0)``, averaged. The paper's are Euclidean distance and margin 1."""
+    """``max(d(a, p) - d(a, n) + margin, 0)``, averaged. The paper uses Euclidean distance and margin 1."""
 
     examples: ClassVar[str] = "triplets"
 
@@ -137,12 +137,12 @@ LOSS_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 class DistillationObjective(nn.Module):  # type: ignore[misc]
-    """How far vectors are from each teacher's, plus ``similarity_weight`` times how far their cosines are.
+    """The distance of vectors to each teacher's, plus ``similarity_weight`` times the distance of their cosines.
 
-    The first term is ``mse`` (mean over all numbers) or ``cosine`` (mean of ``1 - cosine``), and the mean over the
-    teachers. One of another width sees the vectors through a learned matrix, which is not part of the trained model.
-    The second term is the mean squared difference of two ``(n, n)`` matrices of cosines in the batch, ours and the mean
-    of the teachers'; it needs no matrix at any width.
+    The first term is ``mse`` (mean over all numbers) or ``cosine`` (mean of ``1 - cosine``), averaged over the
+    teachers. For a teacher of another width, a learned matrix projects the vectors; it is not part of the trained
+    model. The second term is the mean squared difference between the ``(n, n)`` cosines of the batch and the mean of
+    the teachers' cosines; it needs no projection.
     """
 
     examples: ClassVar[str] = "texts"
@@ -153,7 +153,7 @@ class DistillationObjective(nn.Module):  # type: ignore[misc]
         super().__init__()
         whole("width", width, least=1)
         if not teacher_widths:
-            raise InputError("Distillation needs the width of at least one teacher.")
+            raise InputError("Distillation requires the width of at least one teacher.")
         self.teacher_widths = [whole("teacher_widths", each, least=1) for each in teacher_widths]
         self.loss = one_of("loss", loss, VECTOR_LOSSES)
         self.similarity_weight = at_least_zero("similarity_weight", similarity_weight)
@@ -162,13 +162,13 @@ class DistillationObjective(nn.Module):  # type: ignore[misc]
         )
 
     def forward(self, text: Tensor, target_vectors: Tensor) -> Tensor:
-        """The mean loss. ``text`` is ``(n, width)``, ``target_vectors`` all teachers' side by side."""
+        """The mean loss. ``text`` is ``(n, width)``, ``target_vectors`` concatenates those of all teachers."""
         compare = LOSS_FUNCTIONS[self.loss]
         targets = target_vectors.split(self.teacher_widths, dim=-1)
         losses = [compare(project(text), target) for project, target in zip(self.projections, targets, strict=True)]
         loss = torch.stack(losses).mean()
         if self.similarity_weight:
-            # Rows of several teachers are unit rows side by side, so that their cosines are the mean of theirs.
+            # Several teachers' rows are concatenated unit rows, so their cosines are the mean of the teachers' cosines.
             cosines, target_cosines = cosine_matrix(text, text), cosine_matrix(target_vectors, target_vectors)
             loss = loss + self.similarity_weight * F.mse_loss(cosines, target_cosines)
         return loss

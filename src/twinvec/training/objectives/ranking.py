@@ -1,4 +1,4 @@
-"""The ranking objective: among all texts of the batch, find the anchor's own positive.
+"""The ranking objective: find the anchor's own positive among all texts of the batch.
 
 Henderson et al. (2017, arXiv 1705.00652), section 4.4, with scaled cosines as scores.
 """
@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from twinvec.training.objectives.common import above_zero, cosine_matrix, yes_or_no
+from twinvec.training.objectives.common import above_zero, cosine_matrix, true_or_false
 
 __all__ = ["RankingObjective", "copies"]
 
@@ -30,7 +30,7 @@ class RankingObjective(nn.Module):  # type: ignore[misc]
     def __init__(self, scale: float = 20.0, symmetric: bool = False) -> None:
         super().__init__()
         self.scale = above_zero("scale", scale)
-        self.symmetric = yes_or_no("symmetric", symmetric)
+        self.symmetric = true_or_false("symmetric", symmetric)
 
     def forward(
         self, anchor: Tensor, positive: Tensor, negative: Tensor | None = None, *, is_copy: Tensor | None = None
@@ -46,17 +46,17 @@ class RankingObjective(nn.Module):  # type: ignore[misc]
             scores = scores.masked_fill(is_copy & ~_own(scores), torch.finfo(scores.dtype).min)
         loss = _diagonal_loss(scores)
         if self.symmetric:
-            # What is no wrong answer in one direction is none in the other, so the mask is turned with the scores.
+            # A correct answer in one direction is also correct in the other, so the mask is transposed with the scores.
             loss = (loss + _diagonal_loss(scores[:, : len(anchor)].T)) / 2
         return loss
 
 
 def copies(anchor_ids: Tensor, positive_ids: Tensor, negative_ids: Tensor | None = None) -> Tensor:
-    """Candidates that are no wrong answers: ``(n,), (n,), (n, k) -> (n, n * (1 + k))``, bool.
+    """The mask of candidates that are also correct answers: ``(n,), (n,), (n, k) -> (n, n * (1 + k))``, bool.
 
-    Equal ids are equal texts; the columns are those of ``RankingObjective``. Marked are texts equal to the row's
-    anchor or to a positive of that anchor: the row's own, or that of another row with the same anchor text.
-    The column of a row's own positive is never marked.
+    Equal ids mean equal texts; the columns are those of ``RankingObjective``. It marks texts equal to the row's anchor
+    or to a positive of that anchor: the row's own, or that of another row with the same anchor text. The column of a
+    row's own positive is never marked.
 
     >>> copies(torch.tensor([7, 8, 7]), torch.tensor([1, 1, 2]), torch.tensor([[3], [7], [2]])).int()
     tensor([[0, 1, 1, 0, 1, 1],
@@ -67,18 +67,18 @@ def copies(anchor_ids: Tensor, positive_ids: Tensor, negative_ids: Tensor | None
     is_same_anchor = anchor_ids[:, None] == anchor_ids
     is_positive_of_row = positive_ids[:, None] == candidate_ids
     is_known_positive = is_positive_of_row
-    if is_same_anchor.sum() > len(anchor_ids):  # an anchor that comes twice: the product is cubic, and seldom needed
-        # torch multiplies no bool matrices; here the product counts rows, of which one is enough
+    if is_same_anchor.sum() > len(anchor_ids):  # a repeated anchor; otherwise skip the cubic product
+        # float, because torch cannot multiply bool matrices; the product counts matching rows
         is_known_positive = is_same_anchor.float() @ is_positive_of_row.float() > 0
     is_right = is_known_positive | (anchor_ids[:, None] == candidate_ids)
     return is_right & ~_own(is_right)
 
 
 def _own(table: Tensor) -> Tensor:
-    """True where row ``i`` meets its own positive, in the shape of ``table``."""
+    """The mask of each row's own positive, in the shape of ``table``."""
     return torch.eye(*table.shape, dtype=torch.bool, device=table.device)
 
 
 def _diagonal_loss(scores: Tensor) -> Tensor:
-    """Cross-entropy of ``(n, m)`` scores where column ``i`` is the answer of row ``i``."""
+    """Cross-entropy of ``(n, m)`` scores where column ``i`` is the correct answer of row ``i``."""
     return F.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
