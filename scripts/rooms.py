@@ -39,7 +39,7 @@ ROOMS: list[dict[str, str]] = [
     {"model": "model folders: layout, saving, hub, tokenizer, identity"},
     {"engine": "config, weights, ONNX graph, layers, int8, runtimes, static tables, inspection"},
     {
-        "token_rows": "texts to token ids: prompts, limits, windows",
+        "token_rows": "texts to rows of token ids: limits, windows, batches",
         "explanation": "contributions of tokens to a vector and a cosine",
     },
     {"encoder": "`Encoder`: texts to vectors"},

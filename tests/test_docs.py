@@ -53,3 +53,17 @@ def test_every_section_of_the_security_page_that_promises_names_tests():
     page = (ROOT / "SECURITY.md").read_text()
     sections = [part for part in page.split("\n## ")[1:] if not part.startswith("How to report")]
     assert len(PROMISES) > 40 and all("::test_" in part for part in sections)
+
+
+def test_the_architecture_page_names_files_and_names_that_exist():
+    page = (ROOT / "docs/architecture.md").read_text()
+    paths = set(re.findall(r"`([\w/]+\.py)`", page))
+    assert len(paths) > 20
+    here = {
+        path: ROOT / path if path.startswith(("tests/", "scripts/")) else ROOT / "src/twinvec" / path for path in paths
+    }
+    assert [path for path, file in here.items() if not file.is_file()] == []
+    named = re.findall(r"`(\w+)(?:\(\))?`(?: in| of) `([\w/]+\.py)`|`(\w+)` \(`([\w/]+\.py)`\)", page)
+    pairs = [(a or c, b or d) for a, b, c, d in named]
+    assert len(pairs) > 15
+    assert [pair for pair in pairs if pair[0] not in here[pair[1]].read_text()] == []
