@@ -472,13 +472,13 @@ def test_a_batch_without_a_role_or_its_target_is_refused():
         InputError, match=r"labelled_pairs needs vectors for premise, hypothesis; missing: \['hypothesis"
     ):
         compare(SoftmaxObjective(3, 2), {"premise": u}, target=torch.tensor([0, 1]))
-    with pytest.raises(InputError, match="scored_pairs has the target 'score'; this one has none"):
+    with pytest.raises(InputError, match="scored_pairs needs the target 'score'; this one has none"):
         compare(CosineObjective(), {"text1": u, "text2": u})
     with pytest.raises(InputError, match="triplets has no target; this one has one"):
         compare(TripletObjective(), {"anchor": u, "positive": u, "negative": u}, target=torch.ones(2))
     with pytest.raises(UnknownNameError, match=r"Unknown role of triplets 'negatives'. Did you mean 'negative'"):
         compare(TripletObjective(), {"anchor": u, "positive": u, "negatives": u})
-    with pytest.raises(InputError, match=r"has ids for \['anchor'\]; they are missing for \['positive'\]"):
+    with pytest.raises(InputError, match=r"has ids for \['anchor'\], but not for \['positive'\]"):
         compare(RankingObjective(), {"anchor": u, "positive": u}, ids={"anchor": torch.arange(2)})
 
 

@@ -114,9 +114,7 @@ def _refuse_for_file(source: FileSource, target: str, settings: BulkSettings, ra
     }
     wrong = [name for name, value in for_folder.items() if value is not None]
     if wrong:
-        raise InputError(
-            f"{', '.join(wrong)} requires a folder of shards, but {target} is a file.", hint="Choose a folder."
-        )
+        raise InputError(f"{', '.join(wrong)} requires a folder as target, got {target}.", hint="Choose a folder.")
 
 
 def _embedded(texts: Iterator[str], model: ModelLike | Embedder, output: OutputType) -> Iterator[tuple[str, Array]]:
