@@ -10,6 +10,7 @@ int8 (the default) and in float32. "shown" is the share of the sentences in the 
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -41,6 +42,14 @@ for found in hits:
 """
 
 
+STEPS = """
+import json
+from dataclasses import asdict
+import twinvec
+print(json.dumps(asdict(twinvec.run_demo(twinvec.ModelEmbedder(arguments={"precision": "int8"})).times)))
+"""
+
+
 def run(command: list[str]) -> tuple[float, str]:
     """Seconds of a whole process, and its output."""
     started = time.perf_counter()
@@ -68,10 +77,12 @@ def main() -> None:
     }
     _, same_model = run([*ours, "-m", str(options.model)])
     runs: dict[str, list[tuple[float, str]]] = {each: [] for each in commands}
+    steps: list[dict[str, float]] = []  # of our demo, without starting Python
     for _ in range(options.rounds):
         for each, command in commands.items():
             runs[each].append(run(command))
             print(f"{each}: {runs[each][-1][0]:.2f} s", file=sys.stderr, flush=True)
+        steps.append(json.loads(run([sys.executable, "-c", STEPS])[1]))
     seconds = {each: median(s for s, _ in found) for each, found in runs.items()}
     expected = set(runs[rival][0][1].splitlines()) - {""}
     rows = [
@@ -87,7 +98,9 @@ def main() -> None:
     for row in rows:
         shown = f"{row['shown']:>8.3f}{row['shown_by_same_model']:>8.3f}"
         print(f"{row['name']:40}{row['seconds']:>9.2f} s{row['ratio']:>8.2f}{shown}")
-    write_result("demo", {"model": name, "rounds": options.rounds, "rows": rows})
+    medians = {step: round(median(each[step] for each in steps), 3) for step in steps[0]}
+    print(medians)
+    write_result("demo", {"model": name, "rounds": options.rounds, "rows": rows, "steps": medians})
 
 
 if __name__ == "__main__":
