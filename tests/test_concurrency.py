@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
@@ -181,3 +183,30 @@ def test_an_iterator_of_vectors_and_its_texts_may_use_the_same_encoder(tiny_bert
 
     found = finish(nested)
     np.testing.assert_allclose([vector for vector, _ in found], encoder.encode(TEXTS), atol=2e-6)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that raises in the main thread")
+def test_after_an_interrupt_no_batch_is_still_running():
+    """A thread that was inside onnxruntime when Python exited aborted the process."""
+    running: list[str] = []
+
+    def work(job: str) -> None:
+        running.append(job)
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.5)
+        else:
+            time.sleep(0.01)
+        running.remove(job)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)  # the main thread is waiting for the other by now
+        with pytest.raises(KeyboardInterrupt):
+            Streams(2).run(iter(["a", "b"]), work)
+        assert running == []
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from threading import BoundedSemaphore, Lock, Thread
+from threading import BoundedSemaphore, Event, Lock, Thread
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -147,6 +147,9 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
+LONGEST_BATCH_S = 60.0  # after an interrupt, wait this long for a batch that is running
+
+
 class Streams:
     """Runs at most ``n`` batches in parallel, however many threads call."""
 
@@ -197,12 +200,27 @@ class Streams:
             raise errors[0]
 
     def _drain_together(self, drain: Callable[[], None], errors: list[BaseException]) -> None:
-        threads = [Thread(target=drain, daemon=True) for _ in range(self.n - 1)]
-        for thread in threads:
-            thread.start()
-        drain()  # the caller's thread works too
+        ended: list[Event] = []  # an interrupted Thread.join counts the thread as ended, so it cannot be joined again
+
+        def start() -> None:
+            end = Event()
+
+            def drain_and_tell() -> None:
+                try:
+                    drain()
+                finally:
+                    end.set()
+
+            ended.append(end)
+            Thread(target=drain_and_tell, daemon=True).start()
+
         try:
-            for thread in threads:
-                thread.join()
+            for _ in range(self.n - 1):
+                start()
+            drain()  # the caller's thread works too
+            for end in ended:
+                end.wait()
         except BaseException as error:  # an interrupt: the threads stop after their current batch
             errors.append(error)
+            for end in ended:  # a thread inside onnxruntime when Python exits would abort the process
+                end.wait(LONGEST_BATCH_S)
