@@ -114,7 +114,7 @@ def test_bad_queries_are_refused(bulk):
             search_shards(bulk, **arguments)
     with pytest.raises(UnknownNameError, match="cosine"):
         search_shards(bulk, QUERIES, similarity="cosinus")
-    with pytest.raises(InputError, match="threshold must be a number"):
+    with pytest.raises(InputError, match="threshold must be a finite number"):
         pairs_of_shards(bulk, threshold=float("nan"))
     with pytest.raises(InputError, match="k must be at least 1"):
         pairs_of_shards(bulk, k=0)
