@@ -60,7 +60,7 @@ def memory(result: dict[str, Any]) -> str:
     """Peak memory over a long stream of texts."""
     return (
         f"`encode_iter` over {result['n_texts']:,} texts used at most {result['peak_mb']} MB "
-        f"and took {result['seconds']} seconds.\n\n{where(result)}"
+        f"and took {result['seconds']:,} seconds.\n\n{where(result)}"
     )
 
 
@@ -77,7 +77,7 @@ def limits(result: dict[str, Any]) -> str:
     header = ["model", "matrix products, Gflop/s", "limit, texts/s", "measured, texts/s", "share"]
     shares = [row["shares"] for row in result["rows"]]
     kinds = [[kind, *(f"{each[kind]:.1%}" for each in shares)] for kind in shares[0]]
-    caption = "Where one core spends its time, in a batch of texts of mean length (onnxruntime's profiler):"
+    caption = "How one core spends its time on a batch of texts of mean length, by onnxruntime's profiler:"
     return "\n\n".join([table(header, rows), caption, table(["share of time", *names], kinds), where(result)])
 
 
@@ -106,19 +106,20 @@ def wk(result: dict[str, Any]) -> str:
 def cranfield(result: dict[str, Any]) -> str:
     """Retrieval by meaning, by words, and by both."""
     rows = [[row["mode"], f"{row['ndcg']:.2f}", f"{row['low']:.2f} to {row['high']:.2f}"] for row in result["rows"]]
-    return f"{table([result['model'], 'nDCG@10', '95 % interval'], rows)}\n\n{where(result)}"
+    return f"{table([result['model'], 'nDCG@10', '95% interval'], rows)}\n\n{where(result)}"
 
 
 def demo(result: dict[str, Any]) -> str:
     """The demo compared with the same job in sentence-transformers."""
     rows = [
-        [row["name"], f"{row['seconds']:.1f}", f"{row['ratio']:.2f}", f"{100 * row['shown']:.0f} %"]
+        [row["name"], f"{row['seconds']:.1f}", f"{row['ratio']:.2f}", f"{100 * row['shown']:.0f}%"]
         for row in result["rows"]
     ]
-    same = f"{100 * result['rows'][0]['shown_by_same_model']:.0f} %"
+    same = f"{100 * result['rows'][0]['shown_by_same_model']:.0f}%"
     header = ["command", "seconds", "ratio", "same sentences as the first row"]
     words = (
-        f"Different models find different pairs. With {result['model']}, our demo prints {same} of the same sentences."
+        f"Different models find different pairs. With {result['model']}, `twinvec demo` prints {same} of the "
+        "sentences in the first row."
     )
     return f"{table(header, rows)}\n\n{words} {where(result)}"
 
@@ -126,13 +127,14 @@ def demo(result: dict[str, Any]) -> str:
 def headline(result: dict[str, Any]) -> str:
     """The time of the demo compared with BERT and SBERT on a GPU (Reimers and Gurevych, 2019)."""
     seconds = {row["name"]: row["seconds"] for row in result["rows"]}
+    full = {"minilm": "all-MiniLM-L6-v2"}.get(result["model"], result["model"])
     return (
         "Finding the most similar pair among 10,000 sentences takes BERT about 65 hours and SBERT about 5 seconds on a "
         "V100 GPU ([Reimers and Gurevych, 2019](https://arxiv.org/abs/1908.10084)). **Twinvec takes about "
         f"{seconds['twinvec demo']:.0f} seconds on {result['machine']['cores']} CPU cores.**\n\n"
         "This is the time of the whole `twinvec demo` command: collect the sentences, load the model, embed, compare "
-        "all 49,995,000 pairs exactly, and answer three questions. The model is twinvec-mini, which is smaller than "
-        f"BERT, in int8. The same job with sentence-transformers and {result['model']} takes "
+        "all 49,995,000 pairs exactly, and answer three questions. The model is twinvec-mini in int8, which is smaller "
+        f"than BERT. The same job with sentence-transformers and {full} takes "
         f"{result['rows'][0]['seconds']:.0f} seconds on the same machine. Both are medians of {result['rounds']} runs. "
         f"{where(result)}"
     )
@@ -155,6 +157,15 @@ def search(result: dict[str, Any]) -> str:
     return f"{table(header, rows)}\n\n{where(result)}"
 
 
+def _kind_of_index(settings: dict[str, Any]) -> str:
+    cells = f"made of {settings['n_cells']:,} cells (IVF)"
+    return {
+        "hnsw": f"a graph (HNSW) with {settings['n_links']} links per vector",
+        "ivf-sq8": f"{cells} and stores one byte per value (SQ8)",
+        "ivf-pq": f"{cells} and stores {settings['code_bytes']} bytes per vector (PQ)",
+    }[settings["kind"]]
+
+
 def index(result: dict[str, Any]) -> str:
     """An index of many vectors: its construction, size, recall and speed."""
     vectors, built = result["vectors"], result["built"]
@@ -163,13 +174,13 @@ def index(result: dict[str, Any]) -> str:
     times = ["single query, ms (p50)", "p95", "first run (p50)", "per query in a batch, ms"]
     header = ["threads", "effort", "recall@10", "before re-scoring", *times, "MB"]
     sizes = f"{built['index_bytes'] / 1e9:.2f} GB, plus {vectors['stored_bytes'] / 1e9:.2f} GB of {vectors['stored']}"
-    made, kind, opened = result["set"], built["words"].split(";")[0], result["rows"][0]["tried"][0]
+    made, kind, opened = result["set"], _kind_of_index(built["settings"]), result["rows"][0]["tried"][0]
     words = (
         f"{made['n_vectors']:,} vectors, generated by perturbing the vectors of {made['n_real']:,} real texts. "
-        f"Index: {kind}. Building it took {built['seconds']:,.0f} s and at most {built['peak_mb']:,} MB of memory. "
-        f"On disk it takes {sizes} vectors. "
-        "Half of the queries set the effort that reaches the requested recall; the table shows the other half. "
-        "The first queries after opening the index took a median of "
+        f"The index is {kind}. Building it took {built['seconds']:,.0f} s and at most {built['peak_mb']:,} MB of "
+        f"memory. On disk, the index takes {sizes} vectors. "
+        "The search effort was tuned on half of the queries to reach the requested recall; the table shows the results "
+        "of the other half. The first queries after opening the index took a median of "
         f"{opened['p50_ms']:.1f} ms (effort {opened['effort']}, one thread)."
     )
     return f"{words}\n\n{table(header, cells(result['rows'], formats))}\n\n{where(result)}"
