@@ -43,8 +43,8 @@ def texts(result: dict[str, Any]) -> str:
     removed = ", ".join(f"{name} {count:,}" for name, count in result["removed_by_file"].items())
     return (
         f"{table(['source', 'texts', 'package', 'license'], rows)}\n\n"
-        f"{result['texts']:,} texts. Another {result['removed']:,} were removed because an evaluation file contains them "
-        f"({removed})."
+        f"{result['texts']:,} texts. Another {result['removed']:,} were removed because an evaluation file "
+        f"contains them ({removed})."
     )
 
 
