@@ -119,7 +119,7 @@ def demo(result: dict[str, Any]) -> str:
     header = ["command", "seconds", "ratio", "same sentences as the first row"]
     words = (
         f"Different models find different pairs. With {result['model']}, `twinvec demo` prints {same} of the "
-        "sentences in the first row."
+        "sentences that sentence-transformers prints."
     )
     return f"{table(header, rows)}\n\n{words} {where(result)}"
 
