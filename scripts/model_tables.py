@@ -43,7 +43,8 @@ def texts(result: dict[str, Any]) -> str:
     removed = ", ".join(f"{name} {count:,}" for name, count in result["removed_by_file"].items())
     return (
         f"{table(['source', 'texts', 'package', 'license'], rows)}\n\n"
-        f"{result['texts']:,} texts. Removed because an evaluation file has them: {result['removed']:,} ({removed})."
+        f"{result['texts']:,} texts. Another {result['removed']:,} were removed because an evaluation file "
+        f"contains them ({removed})."
     )
 
 
@@ -76,7 +77,7 @@ def layers(result: dict[str, Any]) -> str:
         ranked = [row for row in result["rows"] if len(row["layers"]) == count]
         best, worst = (f"{', '.join(map(str, row['layers']))}: {row['dev']:.2f}" for row in (ranked[0], ranked[-1]))
         rows.append([f"{count} of 6 layers", best, worst])
-    caption = f"STSb dev, Spearman x 100; all six layers: {result['whole']:.2f}."
+    caption = f"Scores are Spearman x 100 on STSb dev; all six layers score {result['whole']:.2f}."
     return f"{table(['untrained', 'best', 'worst'], rows)}\n\n{caption}"
 
 
@@ -90,7 +91,7 @@ def words(result: dict[str, Any]) -> str:
         [
             each["model"],
             *(f"{each[group][mean]:.4f}" for mean in ("variance", "variance_of_words") for group in GROUPS),
-            f"{100 * each['content_moves_more']:.0f} %",
+            f"{100 * each['content_moves_more']:.0f}%",
         ]
         for each in result["models"]
     ]
@@ -130,9 +131,9 @@ def wk_scores(result: dict[str, Any]) -> str:
     for tasks in zip(*(model["comparisons"] for model in models), strict=True):
         cells = [f"{each['left']:.2f} {each['right']:.2f} ({_signed(each)})" for each in tasks]
         rows.append([f"{tasks[0]['task']}: {tasks[0]['protocol'].split(',')[0]}", *cells])
-    header = ["mean, SBERT-WK (difference)", *(model["model"] for model in models)]
+    header = ["mean pooling, SBERT-WK (difference)", *(model["model"] for model in models)]
     bold = f"more than chance (paired test, p < {CHANCE} after Holm's correction over the tasks of a model)"
-    return f"{table(header, rows)}\n\nBold: {bold}."
+    return f"{table(header, rows)}\n\nBold means {bold}."
 
 
 def _signed(each: dict[str, Any]) -> str:

@@ -62,9 +62,9 @@ def rates(result: dict[str, Any]) -> str:
     header = [f"{result['n_texts']:,} texts", "encoder alone, texts/s", "whole job, texts/s", "share", "bytes per text"]
     driver = result["driver"]
     also = (
-        f"Without a model, the job reads, looks up and writes {result['n_driver_texts']:,} texts at "
+        f"A job without a model reads, looks up and writes {result['n_driver_texts']:,} texts at "
         f"{driver['no_model']:,} texts/s. A second run over unchanged rows reaches {driver['again']:,} texts/s, and "
-        f"`read_bulk` {driver['read']:,} texts/s. Peak memory over all models was {result['peak_mb']} MB."
+        f"`read_bulk` reads {driver['read']:,} texts/s. Peak memory over all models was {result['peak_mb']} MB."
     )
     return f"{table(header, cells(result['rows'], formats))}\n\n{also}\n\n{where(result)}"
 
