@@ -126,16 +126,13 @@ def load(
         trust_pickle: also read weights stored as a pickle, which can run code.
         revision: a hub model's branch, tag or commit.
         offline: never use the network.
+
+    >>> load().encode(["A cat sits.", "A feline rests."]).shape
+    (2, 384)
     """
     settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
-    as_opened = file_states(model_files(path))
-    folder = replace(read_model_folder(path), as_opened=as_opened)
-    is_sentence_model = folder.is_sentence_model
-    if readout is not None:
-        folder = with_readout(folder, readout)
-    if readout is not None or truncate_dim is not None:
-        folder = replace(folder, is_sentence_model=True)  # so that the choice is saved
+    folder, is_sentence_model = _read_folder(path, readout, truncate_dim)
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     if folder.is_static:
         return _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
@@ -144,9 +141,7 @@ def load(
     engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle)
     folder.check_unchanged()  # configs, tokenizer and weights were read one after the other
     if not is_sentence_model:
-        logger.warning(
-            NOT_A_SENTENCE_MODEL, folder.path, "Mean pooling" if readout is None else f"The readout {readout}"
-        )
+        logger.warning(NOT_A_SENTENCE_MODEL, folder.path, f"The readout {readout}" if readout else "Mean pooling")
     return Encoder(
         folder=folder,
         tokenizer=tokenizer,
@@ -157,6 +152,18 @@ def load(
         _words=WordReader(tokenizer),
         _streams=Streams(settings.n_streams),
     )
+
+
+def _read_folder(path: Path, readout: str | WKSettings | None, truncate_dim: int | None) -> tuple[ModelFolder, bool]:
+    """The folder with the chosen readout, and whether it was a sentence model without it."""
+    as_opened = file_states(model_files(path))
+    folder = replace(read_model_folder(path), as_opened=as_opened)
+    is_sentence_model = folder.is_sentence_model
+    if readout is not None:
+        folder = with_readout(folder, readout)
+    if readout is not None or truncate_dim is not None:
+        folder = replace(folder, is_sentence_model=True)  # so that the choice is saved
+    return folder, is_sentence_model
 
 
 def _load_static(

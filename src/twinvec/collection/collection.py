@@ -96,6 +96,13 @@ class Collection:
 
     Ids are unique. Every write is atomic, and a search sees one version of the collection. Any number of threads and
     processes may search; writers take turns.
+
+    >>> import tempfile
+    >>> notes = Collection.create(tempfile.mkdtemp() + "/notes", model="twinvec-static")
+    >>> notes.add(["a cat sleeps", "stocks fell"], ids=["pets", "money"]).n_added
+    2
+    >>> notes.search("a sleeping kitten", k=1)[0].id
+    'pets'
     """
 
     def __init__(self, store: Store, model: CollectionModel | None, version: int | None = None) -> None:
