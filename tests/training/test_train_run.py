@@ -341,6 +341,19 @@ LAUNCH = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--
 LAUNCH += ["--mixed_precision=no", "--dynamo_backend=no", "--main_process_port=0"]  # without a GPU they meet on the CPU
 
 
+def launch(command, target):
+    """Train in several processes, again if torch aborts one at exit; a stopped run continues with the same bits.
+
+    Now and then a thread of gloo is still running when Python exits (exit code -6), and the launcher stops the others.
+    """
+    for _ in range(4):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0 or "exitcode: -6" in done.stderr, done.stderr
+        if target.is_dir():
+            return
+    pytest.fail(done.stderr)
+
+
 @pytest.mark.parametrize("cached_texts", ["0", "6"])
 def test_two_processes_train_as_one_with_the_joint_batch(tmp_path, tiny_bert, cached_texts):
     write_pairs(tmp_path / "pairs.tsv")
@@ -349,7 +362,7 @@ def test_two_processes_train_as_one_with_the_joint_batch(tmp_path, tiny_bert, ca
     script = tmp_path / "launched.py"
     script.write_text(LAUNCHED)
     arguments = [str(Path(__file__).parents[1] / "support"), str(tmp_path), str(tiny_bert)]
-    subprocess.run([*LAUNCH, str(script), *arguments, "two", cached_texts, "2"], check=True, timeout=300)
+    launch([*LAUNCH, str(script), *arguments, "two", cached_texts, "2"], tmp_path / "two")
     subprocess.run([sys.executable, str(script), *arguments, "one", cached_texts, "1"], check=True, timeout=300)
     logs = [(tmp_path / name / "training/log.jsonl").read_text().splitlines() for name in ("one", "two")]
     one, two = ([json.loads(line) for line in log] for log in logs)

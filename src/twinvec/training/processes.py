@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -115,14 +114,7 @@ def find_processes(device: TrainDevice = "auto") -> Processes:
         torch.cuda.set_device(index)
     if not distributed.is_initialized():
         distributed.init_process_group("nccl" if has_cuda else "gloo", timeout=TIMEOUT)
-        atexit.register(_leave_group)
     return Processes(rank, count, f"cuda:{index}" if has_cuda else "cpu")
-
-
-def _leave_group() -> None:
-    """End the threads of the group: those still running when Python exits can abort the process."""
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
 
 
 HEADS, DROPOUT = 0, 1  # the first number of a seed, so that all seeds differ
