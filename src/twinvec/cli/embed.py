@@ -22,7 +22,7 @@ from twinvec.cli.options import (
     prompt_options,
     text_options,
 )
-from twinvec.cli.screen import if_interrupted, say, show_seconds
+from twinvec.cli.screen import QUIET_S, if_interrupted, say, show_seconds
 
 if TYPE_CHECKING:
     from twinvec.bulk import BulkReport, BulkState
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["embed"]
 
 STDOUT = "-"
-REPORT_EVERY_S = 60.0  # between progress lines when there is no terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,7 @@ class _Screen:
         now = time.monotonic()
         if self._first is None and state.n_embedded:
             self._first = now, state.n_done
-        if now - self._reported_s >= REPORT_EVERY_S:
+        if now - self._reported_s >= QUIET_S:
             self._reported_s = now
             say(progress_line(state, *(self._first or (now, state.n_done)), now=now))
 

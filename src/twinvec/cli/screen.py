@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from twinvec.training import DevReport, Finished, SeedsFinished, SeedStarted, Started, StepReport, TrainEvent
 
 __all__ = [
+    "QUIET_S",
     "CleanErrors",
     "SoftStop",
     "TrainingScreen",
@@ -190,7 +191,7 @@ def show_seconds(seconds: float) -> str:
 
 
 N_SMOOTHED = 100  # steps to average the displayed loss and speed over
-QUIET_S = 60.0  # between progress lines when there is no terminal
+QUIET_S = 60.0  # between progress lines without a terminal
 
 
 class SoftStop:

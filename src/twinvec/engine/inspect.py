@@ -236,12 +236,12 @@ def _trained(folder: ModelFolder) -> str:
 def _warnings(folder: ModelFolder, files: list[Path]) -> list[str]:
     warnings = []
     if not folder.is_sentence_model:
-        warnings.append("Not a sentence model: there is no modules.json. Mean pooling is used; expect poor vectors.")
+        warnings.append("Not a sentence model: modules.json is missing. Mean pooling is used; expect poor vectors.")
     if not files:
         warnings.append("There are no weights in this folder.")
     dense = [module.folder for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
     if any(file.suffix == ".bin" for file in [*files, *(file for inner in dense for file in weight_files(inner))]):
         warnings.append("The weights are a pickle, which can run code; they load only with trust_pickle=True.")
     if not (folder.backbone / "tokenizer.json").is_file() and not (folder.backbone / "vocab.txt").is_file():
-        warnings.append("There is no tokenizer.json.")
+        warnings.append("tokenizer.json is missing.")
     return warnings

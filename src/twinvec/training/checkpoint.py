@@ -71,7 +71,7 @@ def load_weights(path: Path, training: Training) -> None:
 
 
 def read_progress(path: Path) -> dict[str, Any]:
-    """The progress saved in a checkpoint; empty if there is no checkpoint."""
+    """The progress saved in a checkpoint; empty without a checkpoint."""
     return _read(path, with_tensors=False)[1] if path.is_file() else {}
 
 
