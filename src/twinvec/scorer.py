@@ -1,0 +1,83 @@
+"""What scores two texts together, behind one protocol: a cross-encoder, a poly-encoder, BM25, or a user's own class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from twinvec.errors import InputError, check_at_least, shown
+
+__all__ = ["Pair", "Ranked", "Scorer", "checked_pairs", "checked_scores", "rank_texts"]
+
+Pair = tuple[str, str]
+
+
+class Scorer(Protocol):
+    """Anything that scores pairs of texts; a higher score is better. Scores need not be symmetric.
+
+    ``identity`` changes whenever the scores could.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """A digest of everything that decides its scores."""
+        ...
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """The score of each pair, ``(len(pairs),)``."""
+        ...
+
+
+class Ranked(NamedTuple):
+    """Texts in the order of their scores, best first: their rows in the list, and the scores, ``(k,)`` each."""
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+def checked_pairs(pairs: Iterable[object]) -> list[Pair]:
+    """The pairs as a list, or an error that names the first that is not two texts.
+
+    >>> checked_pairs([("a cat", "a kitten")])
+    [('a cat', 'a kitten')]
+    """
+    checked: list[Pair] = []
+    for row, pair in enumerate(pairs):
+        parts = tuple(pair) if isinstance(pair, (tuple, list)) else ()
+        if len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+            raise InputError(f"pairs[{row}] is {shown(pair)}, not two texts.", hint="Give (first, second) tuples.")
+        checked.append((parts[0], parts[1]))
+    return checked
+
+
+def checked_scores(found: ArrayLike, n_pairs: int, *, source: str) -> NDArray[np.float32]:
+    """Scores that ``source`` returned for some pairs as float32 ``(n_pairs,)``, or an error that names it."""
+    try:
+        scores = np.asarray(found, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{source} returned what is not numbers: {error}.") from error
+    if scores.shape != (n_pairs,) or not np.isfinite(scores).all():
+        raise InputError(
+            f"{source} returned scores of shape {scores.shape} for {n_pairs} pairs, or NaN or infinity.",
+            hint="Return one number per pair; higher is better.",
+        )
+    return scores
+
+
+def rank_texts(scorer: Scorer, query: str, texts: Sequence[str], k: int | None = None) -> Ranked:
+    """Score every text for a query and return the best ``k``, best first; equal scores keep the order of the list."""
+    if isinstance(texts, str) or not len(texts):
+        raise InputError("There are no texts to rank.", hint="Give a list with at least one text.")
+    check_at_least(1, k=k)
+    pairs = checked_pairs([(query, text) for text in texts])
+    scores = checked_scores(scorer.score(pairs), len(texts), source=scorer.name)
+    order = np.argsort(-scores, kind="stable")[:k]
+    return Ranked(order, scores[order])
