@@ -1,10 +1,10 @@
-# make run    set up and do the main job: 10,000 sentences, their most similar pairs, three searches
-# make test   set up and run all tests
-# make check  format, lint, types, tests
-# make fix    format and repair what can be repaired
-# make docs   write again the pages that are made from the code and from benchmark results
-# make bench  ours beside the rivals on MiniLM, which is fetched, in an environment of its own
-# make bench-train  training beside sentence-transformers' trainer; needs TWINVEC_DATA and BACKBONE=<folder>
+# make run          install and run the demo: the most similar pairs of 10,000 sentences, and three searches
+# make test         install and run all tests
+# make check        check formatting, lint and types, and run all tests
+# make fix          auto-fix formatting and lint
+# make docs         regenerate the pages and tables that come from code and benchmark results
+# make bench        compare encoding with the rivals on MiniLM (downloaded), in a separate environment
+# make bench-train  compare training with sentence-transformers; requires TWINVEC_DATA and BACKBONE=<folder>
 
 PYTHON ?= python3
 VENV ?= .venv

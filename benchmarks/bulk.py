@@ -1,4 +1,4 @@
-"""Rates of a bulk job: end to end beside the encoder alone, without a model, again, reading, searching, mining.
+"""Rates of a bulk job: compared with the encoder alone, without a model, on unchanged rows, reading, searching, pairs.
 
 python benchmarks/bulk.py [--model FOLDER ...] [--count 20000] [--driver-count 200000] [--rounds 5] [--folder FOLDER]
 """
@@ -24,12 +24,12 @@ from twinvec.embedder import ModelEmbedder
 from twinvec.types import Vectors
 
 WIDTH = 384
-VECTORS = np.random.default_rng(0).standard_normal((16_384, WIDTH), dtype=np.float32)  # a shard's
+VECTORS = np.random.default_rng(0).standard_normal((16_384, WIDTH), dtype=np.float32)  # one shard
 SHIPPED = ("twinvec-mini", "float32"), ("twinvec-mini", "int8"), ("twinvec-static", "float32")
 
 
 class NoModel:
-    """Vectors of nothing: what is left is reading, looking up and writing."""
+    """Returns constant vectors, so that only reading, lookup and writing take time."""
 
     name, identity, width, similarity = "no model", "0" * 64, WIDTH, "cosine"
     settings: Mapping[str, Any] = {}
@@ -38,8 +38,8 @@ class NoModel:
         return VECTORS[: len(texts)]
 
 
-def gathered(data: Path | None, count: int) -> tuple[list[str], str]:
-    """So many different texts; where there are too few, some again with a number behind them."""
+def distinct_texts(data: Path | None, count: int) -> tuple[list[str], str]:
+    """``count`` distinct texts; if there are too few, some are repeated with a number appended."""
     found, origin = sts_sentences(data, count)
     again = (f"{text} {turn}" for turn in range(1, 1 + count) for text in found)
     return [*found, *islice(again, count - len(found))], origin
@@ -50,14 +50,14 @@ def write_lines(path: Path, texts: Sequence[str]) -> None:
 
 
 def timed(run: Callable[[], object], rounds: int) -> float:
-    """Median seconds, after one warm run."""
+    """Median seconds, after one warm-up run."""
     return alternate({"": run}, rounds)[""]
 
 
 def measured(model: ModelEmbedder, source: Path, folder: Path, *, rounds: int) -> dict[str, Any]:
-    """The encoder alone and the whole job, by turns."""
+    """Measure the encoder alone and the whole job, in alternation."""
     texts = source.read_text(encoding="utf-8").splitlines()
-    encoder = model.encoder  # loaded now, so that loading it is not measured
+    encoder = model.encoder  # load before the clock starts
     bulk_s, alone_s = [], []
     for _ in range(rounds + 1):
         shutil.rmtree(folder, ignore_errors=True)
@@ -68,7 +68,7 @@ def measured(model: ModelEmbedder, source: Path, folder: Path, *, rounds: int) -
         for first in range(0, len(texts), 16_384):
             encoder.encode_block(texts[first : first + 16_384])
         alone_s.append(time.perf_counter() - started)
-    whole, alone = (len(texts) / median(seconds[1:]) for seconds in (bulk_s, alone_s))  # the first was to get warm
+    whole, alone = (len(texts) / median(seconds[1:]) for seconds in (bulk_s, alone_s))  # the first round is a warm-up
     return {
         "name": f"{Path(model.model).name} {model.arguments['precision']}",
         "encoder_per_second": round(alone, 1),
@@ -84,15 +84,15 @@ def size_of(folder: Path) -> int:
 
 
 def driver(source: Path, folder: Path, *, n: int, rounds: int) -> dict[str, int]:
-    """What one process does beside embedding, in texts a second."""
+    """The rates of everything but embedding, in texts per second."""
 
-    def afresh() -> None:
+    def start_over() -> None:
         embed_bulk(source, folder, NoModel(), settings=BulkSettings(force=True))
 
     queries = np.random.default_rng(0).standard_normal((100, WIDTH), dtype=np.float32)
     few = min(n, 20_000)
     seconds = {
-        "no_model": timed(afresh, rounds),
+        "no_model": timed(start_over, rounds),
         "again": timed(lambda: embed_bulk(source, folder, NoModel()), rounds),
         "read": timed(lambda: [None for _ in read_bulk(folder)], rounds),
     }
@@ -111,13 +111,13 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.set_defaults(rounds=5)
     parser.add_argument("--count", type=int, default=20_000)
-    parser.add_argument("--driver-count", type=int, default=200_000, help="texts for what is measured without a model")
+    parser.add_argument("--driver-count", type=int, default=200_000, help="texts for the measurements without a model")
     parser.add_argument("--folder", type=Path, help="where to write (default: a temporary folder)")
     options = parser.parse_args()
-    texts, origin = gathered(options.data, options.count)
-    more, _ = gathered(options.data, options.driver_count)
-    with tempfile.TemporaryDirectory(dir=options.folder) as place:
-        source, folder = Path(place, "texts.txt"), Path(place, "out")
+    texts, origin = distinct_texts(options.data, options.count)
+    more, _ = distinct_texts(options.data, options.driver_count)
+    with tempfile.TemporaryDirectory(dir=options.folder) as work:
+        source, folder = Path(work, "texts.txt"), Path(work, "out")
         write_lines(source, texts)
         rows = [
             measured(ModelEmbedder(str(name), {"precision": precision}), source, folder, rounds=options.rounds)
@@ -127,7 +127,7 @@ def main() -> None:
         write_lines(source, more)
         rates = driver(source, folder, n=len(more), rounds=options.rounds)
     for row in rows:
-        print(f"{row['name']:24} {row['bulk_per_second']:>10,.0f} a second, {row['share']:.0%} of the encoder alone")
+        print(f"{row['name']:24} {row['bulk_per_second']:>10,.0f} per second, {row['share']:.0%} of the encoder alone")
     print(rates)
     content = {
         "texts": origin,

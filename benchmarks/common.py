@@ -1,4 +1,4 @@
-"""What all benchmarks share: texts, the machine's description, alternating rounds, and the result file."""
+"""Shared by all benchmarks: texts, a description of the machine, alternating rounds, and the result file."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16"
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """Options every benchmark has: where the model and the data are, and how many rounds to run."""
+    """A parser with the options of every benchmark: model, data and rounds."""
     parser = argparse.ArgumentParser(description=description)
     models = os.environ.get("TWINVEC_MODELS", ".models")
     parser.add_argument("--model", type=Path, default=Path(models) / "minilm", help="model folder")
     data = os.environ.get("TWINVEC_DATA")
-    parser.add_argument("--data", type=Path, default=data, help="folder of data sets (default: $TWINVEC_DATA)")
+    parser.add_argument("--data", type=Path, default=data, help="folder with the data sets (default: $TWINVEC_DATA)")
     parser.add_argument("--rounds", type=int, default=7)
     return parser
 
 
 def sts_sentences(data: Path | None, count: int, *, files: str = "*.tsv.gz") -> tuple[list[str], str]:
-    """Different sentences of the STS sets, seeded; without the data, sentences of Python's documentation."""
+    """Distinct sentences of the STS sets in seeded order; without the data, sentences of Python's docstrings."""
     if data is None or not (data / "sts").is_dir():
         from twinvec.data.sentences import gather_sentences
 
@@ -67,16 +67,16 @@ def sts_sentences(data: Path | None, count: int, *, files: str = "*.tsv.gz") -> 
 
 
 def other_sentences(data: Path | None, count: int, measured: list[str]) -> list[str]:
-    """Sentences of the STS training sets that are not measured, to calibrate with."""
+    """Sentences of the STS training sets that are not measured, for calibration."""
     found, _ = sts_sentences(data, count + len(measured), files="*-train.tsv.gz")
     known = set(measured)
     return [text for text in found if text not in known][:count]
 
 
 def alternate(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each contender; every round runs all of them, so that noise falls on all alike."""
+    """Median seconds of each contender. Every round runs all of them, so that noise affects all alike."""
     for run in contenders.values():
-        run()  # warm
+        run()  # warm-up
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
@@ -87,9 +87,9 @@ def alternate(contenders: Mapping[str, Callable[[], object]], rounds: int) -> di
 
 
 def peak_mb() -> float:
-    """The most memory this process ever held, pages of mapped files among it.
+    """Peak memory of this process, including pages of mapped files.
 
-    Not ``ru_maxrss`` where there is better: on Linux that of a started process begins with its parent's.
+    On Linux this is not ``ru_maxrss``, which a child process inherits from its parent.
     """
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
@@ -98,7 +98,7 @@ def peak_mb() -> float:
 
 
 def machine() -> dict[str, Any]:
-    """The processor, its relevant abilities, and the versions of what ran."""
+    """The processor, its vector extensions, and the versions of the packages."""
     information = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     names = [line.split(":", 1)[1].strip() for line in information.splitlines() if line.startswith("model name")]
     flags = next((line.split(":", 1)[1].split() for line in information.splitlines() if line.startswith("flags")), [])
@@ -107,7 +107,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "abilities": [flag for flag in FLAGS if flag in flags],
         "python": platform.python_version(),
-        "versions": {name: found for name in PACKAGES if (found := _version(name))},
+        "versions": {name: number for name in PACKAGES if (number := _version(name))},
     }
 
 
@@ -119,7 +119,7 @@ def _version(name: str) -> str | None:
 
 
 def write_result(name: str, content: dict[str, Any]) -> Path:
-    """Write what was measured, with the commit and the machine, to ``results/<date>-<name>.json``."""
+    """Write a result with the commit and the machine to ``results/<date>-<name>.json``."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{date.today().isoformat()}-{name}.json"

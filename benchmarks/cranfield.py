@@ -2,9 +2,9 @@
 
     python benchmarks/cranfield.py [--model twinvec-mini] [--data FOLDER]
 
-1,400 abstracts are put into a new collection, and its 225 questions are asked in each mode; the score is nDCG@10 with
-the grade as gain, as in `twinvec evaluate --tasks cranfield`, with a 95 % interval over the questions. As a check, the
-dense mode must agree with the exact search of that task.
+Imports 1,400 abstracts into a new collection and searches it for 225 questions in each mode. The score is nDCG@10 with
+the grade as gain, as in `twinvec evaluate --tasks cranfield`, with a 95 % confidence interval over the questions. As a
+check, the dense mode must agree with the exact search of that task.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from twinvec.loading import load
 K = 10
 
 
-def ask(collection: Collection, task: RetrievalTask, mode: SearchMode) -> Outcome:
-    """The nDCG of every question."""
+def score_queries(collection: Collection, task: RetrievalTask, mode: SearchMode) -> Outcome:
+    """The nDCG of every query."""
     scores = []
     for query, text in task.queries.items():
         grades = task.relevant[query]
@@ -40,21 +40,20 @@ def ask(collection: Collection, task: RetrievalTask, mode: SearchMode) -> Outcom
 
 
 def main() -> None:
-    """Index, ask, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="twinvec-mini", help="name or folder")
+    parser.add_argument("--model", default="twinvec-mini", help="model folder or name")
     data = os.environ.get("TWINVEC_DATA")
-    parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder of data sets")
+    parser.add_argument("--data", type=Path, default=data, required=data is None, help="folder with the data sets")
     options = parser.parse_args()
     task = load_task("cranfield", options.data)
     assert isinstance(task, RetrievalTask)
     encoder = load(options.model, long="cut")
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as place:
-        collection = Collection.create(Path(place) / "cranfield", model=encoder)
+    with tempfile.TemporaryDirectory() as folder:
+        collection = Collection.create(Path(folder) / "cranfield", model=encoder)
         collection.add(task.documents.values(), task.documents)
         for mode in get_args(SearchMode):
-            outcome = ask(collection, task, mode)
+            outcome = score_queries(collection, task, mode)
             value, (low, high) = value_of(outcome), interval(outcome)
             rows.append({"mode": mode, "ndcg": round(value, 2), "low": round(low, 2), "high": round(high, 2)})
             print(f"{mode:8}{value:8.2f}  ({low:.2f} to {high:.2f})")

@@ -1,11 +1,11 @@
-"""``twinvec demo`` end to end beside the same job written with sentence-transformers, each in a process of its own.
+"""``twinvec demo`` compared with the same job written with sentence-transformers, each in its own process.
 
     python benchmarks/demo.py [--model FOLDER] [--rounds 5]
 
-The job: 10,000 sentences gathered and embedded, the best 20,000 of all pairs, three questions answered, the report
-printed; the whole process is timed, from its start to its end, and all alternate. The rival runs ``--model`` with its
-defaults; ours its own default model, in int8 as it comes and in float32. "Shown" is the share of the rival's sentences
-that our report shows as well, with our model, and with ``--model``, which is run once and not timed.
+The job: collect and embed 10,000 sentences, find the best 20,000 pairs, answer three questions, print the report. Whole
+processes are timed, in alternation. The rival runs ``--model`` with its defaults; Twinvec runs its default model, in
+int8 (the default) and in float32. "shown" is the share of the sentences in the rival's report that are also in ours;
+"shown_by_same_model" is the same share when our demo runs ``--model`` (one run, not timed).
 """
 
 from __future__ import annotations
@@ -42,20 +42,19 @@ for found in hits:
 
 
 def run(command: list[str]) -> tuple[float, str]:
-    """Seconds of a whole process, and what it printed."""
+    """Seconds of a whole process, and its output."""
     started = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return time.perf_counter() - started, done.stdout
 
 
 def share_shown(sentences: set[str], report: str) -> float:
-    """The share of the sentences that a report shows, however it breaks its lines."""
+    """The share of the sentences that occur in a report, ignoring line breaks."""
     whole = " ".join(report.split())
     return sum(" ".join(sentence.split()) in whole for sentence in sentences) / len(sentences)
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = arguments(__doc__)
     parser.set_defaults(rounds=5)
     options = parser.parse_args()
@@ -74,14 +73,14 @@ def main() -> None:
             runs[each].append(run(command))
             print(f"{each}: {runs[each][-1][0]:.2f} s", file=sys.stderr, flush=True)
     seconds = {each: median(s for s, _ in found) for each, found in runs.items()}
-    true = set(runs[rival][0][1].splitlines()) - {""}
+    expected = set(runs[rival][0][1].splitlines()) - {""}
     rows = [
         {
             "name": each,
             "seconds": round(seconds[each], 2),
             "ratio": round(seconds[rival] / seconds[each], 2),
-            "shown": round(share_shown(true, found[0][1]), 3),
-            "shown_by_same_model": round(share_shown(true, same_model), 3),
+            "shown": round(share_shown(expected, found[0][1]), 3),
+            "shown_by_same_model": round(share_shown(expected, same_model), 3),
         }
         for each, found in runs.items()
     ]

@@ -1,12 +1,12 @@
-"""Texts to vectors: ours at every precision beside sentence-transformers with each of its backends.
+"""Encoding speed: Twinvec in every precision compared with sentence-transformers with each of its backends.
 
     python benchmarks/encode.py [--model FOLDER] [--own NAME] [--data FOLDER] [--rounds 7]
 
-All run in this process, warm, on the same 2,000 texts and all cores, in alternation. The rivals are the three backends
-of sentence-transformers and the two int8 exports that its documentation offers for CPUs: onnx with dynamic int8, in the
-configuration for this CPU, and openvino with static int8, calibrated on local sentences that are not among the measured
-ones. Each rival runs at the batch size that is fastest for it here. Nothing is downloaded. Speed is the ratio to
-sentence-transformers (torch); fidelity is the cosine to its float32 vectors, which MODEL taught to our own model.
+All run in this process, after a warm-up, on the same 2,000 texts and all cores, in alternation. The rivals are the
+three backends of sentence-transformers and the two int8 exports that its documentation recommends for CPUs: onnx with
+dynamic int8, in the configuration for this CPU, and openvino with static int8, calibrated on sentences that are not
+measured. Each rival runs at its fastest batch size. Nothing is downloaded. Speed is relative to sentence-transformers
+(torch); fidelity is the cosine to its float32 vectors. MODEL is also a teacher of our own model.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 RIVAL = "sentence-transformers (torch)"
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
-BATCH_SIZES = 16, 32, 64, 128, 256  # those of the rival's own benchmark of MiniLM
-ONNX_CONFIGURATIONS = {"avx512_vnni": "avx512_vnni", "avx512f": "avx512"}  # the rival's names, by the CPU's flags
-N_CALIBRATION = 300  # the rival reads as many and calibrates with its default number of them
+BATCH_SIZES = 16, 32, 64, 128, 256  # as in the rival's own benchmark of MiniLM
+ONNX_CONFIGURATIONS = {"avx512_vnni": "avx512_vnni", "avx512f": "avx512"}  # CPU flag -> the rival's name
+N_CALIBRATION = 300  # sentences to offer; the rival calibrates with its default number of them
 Run = Callable[[], NDArray[np.float32]]
 Make = Callable[[Path], "SentenceTransformer"]
 
 
 class Rivals(NamedTuple):
-    """What runs here, each with the batch size that suits it best, and the errors of what does not."""
+    """The rivals that run here with their fastest batch sizes, and the errors of the others."""
 
     runs: dict[str, Run]
     batch_sizes: dict[str, int]
@@ -49,21 +49,21 @@ class Rivals(NamedTuple):
 
 
 def plain(folder: Path, backend: str) -> SentenceTransformer:
-    """The rival with a backend, as it comes."""
+    """The rival with a backend and default settings."""
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), backend=backend, device="cpu")
 
 
 def quantized(folder: Path, backend: str, file: str) -> SentenceTransformer:
-    """The rival with a file that was exported."""
+    """The rival with an exported file."""
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), backend=backend, device="cpu", model_kwargs={"file_name": file})
 
 
 def onnx_configuration() -> str:
-    """Which of the rival's configurations of dynamic int8 is made for this CPU."""
+    """The rival's configuration of dynamic int8 for this CPU."""
     if platform.machine().lower() in ("arm64", "aarch64"):
         return "arm64"
     abilities = machine()["abilities"]
@@ -71,7 +71,7 @@ def onnx_configuration() -> str:
 
 
 def dynamic_int8(folder: Path) -> SentenceTransformer:
-    """Onnx with int8 weights and scales that are found while it runs."""
+    """Onnx with int8 weights; activation scales are computed at run time."""
     from sentence_transformers import export_dynamic_quantized_onnx_model
 
     export_dynamic_quantized_onnx_model(plain(folder, "onnx"), onnx_configuration(), str(folder), file_suffix="int8")
@@ -79,7 +79,7 @@ def dynamic_int8(folder: Path) -> SentenceTransformer:
 
 
 def static_int8(folder: Path, calibration: list[str]) -> SentenceTransformer:
-    """Openvino with int8 weights and scales that are found beforehand; the settings are the default ones."""
+    """Openvino with int8 weights and activation scales calibrated beforehand, with default settings."""
     from sentence_transformers import export_static_quantized_openvino_model
 
     source = folder / "calibration"  # a data set is a folder of lines
@@ -99,7 +99,7 @@ def static_int8(folder: Path, calibration: list[str]) -> SentenceTransformer:
 
 
 def best_batch_size(rival: SentenceTransformer, texts: list[str]) -> int:
-    """The batch size at which the rival is fastest here: the best of two runs each, after one that warms."""
+    """The rival's fastest batch size, by the better of two runs after a warm-up."""
 
     def seconds(size: int) -> float:
         started = time.perf_counter()
@@ -118,27 +118,27 @@ def rivals(model: Path, texts: list[str], calibration: list[str]) -> Rivals:
         "openvino": lambda folder: plain(folder, "openvino"),
         "openvino, static int8": lambda folder: static_int8(folder, calibration),
     }
-    found = Rivals({}, {}, {})
+    made = Rivals({}, {}, {})
     for backend, make in makers.items():
         name = f"sentence-transformers ({backend})"
         try:
             with tempfile.TemporaryDirectory() as folder:
-                # a copy by links: the rival's export must not write into the model's folder
+                # a copy of symbolic links: the export must not write into the model folder
                 for file in model.iterdir():
                     (Path(folder) / file.name).symlink_to(file.resolve())
                 rival = make(Path(folder))
                 size = best_batch_size(rival, texts[:1_000])
         except Exception as error:
-            found.errors[name] = f"{type(error).__name__}: {error!s:.200}"
-            print(f"{name} does not run here: {found.errors[name]}")
+            made.errors[name] = f"{type(error).__name__}: {error!s:.200}"
+            print(f"{name} does not run here: {made.errors[name]}")
             continue
-        found.batch_sizes[name] = size
-        found.runs[name] = lambda rival=rival, size=size: rival.encode(texts, batch_size=size)  # type: ignore[misc]
-    return found
+        made.batch_sizes[name] = size
+        made.runs[name] = lambda rival=rival, size=size: rival.encode(texts, batch_size=size)  # type: ignore[misc]
+    return made
 
 
 def ours(model: Path | str, texts: list[str], label: str = "twinvec") -> dict[str, Run]:
-    """Twinvec at each precision, with the runtime it chooses itself."""
+    """Twinvec in each precision, with its default runtime."""
     runs: dict[str, Run] = {}
     for precision in PRECISIONS:
         encoder = twinvec.load(model, precision=precision)
@@ -168,16 +168,15 @@ def measured(runs: dict[str, Run], count: int, rounds: int) -> list[dict[str, An
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = arguments(__doc__)
-    parser.add_argument("--own", default="twinvec-mini", help="our model, to run beside")
+    parser.add_argument("--own", default="twinvec-mini", help="our model, also measured")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     texts, source = sts_sentences(options.data, 2_000)
     calibration = other_sentences(options.data, N_CALIBRATION, texts)
     with tempfile.TemporaryDirectory() as home:
-        # set before the rivals are imported: no hub is asked, and the calibration leaves no cache behind
+        # before the rivals are imported: no network, and no cache left behind
         os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": home}
         others = rivals(options.model, texts, calibration)
     runs = others.runs | ours(options.model, texts) | ours(options.own, texts, options.own)

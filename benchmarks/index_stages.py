@@ -1,4 +1,4 @@
-"""The stages of ``index.py``: write the vectors and find the truth, build the index, search it."""
+"""The stages of ``index.py``: write the vectors and the ground truth, build the index, search it."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from twinvec.types import Array, Ids, Vectors
 
 K = 10
 BLOCK_ROWS = 65_536
-STEPS_KEPT = 16  # blocks between two points from which a run continues
-ROWS_SAVED = 5_000_000  # between two copies of a growing index
+STEPS_KEPT = 16  # blocks between two checkpoints
+ROWS_SAVED = 5_000_000  # rows between two copies of a growing index
 MOST_EFFORT = 2048
 STORED, QUERIES, TRUTH, INDEX = "vectors.bin", "queries.npy", "truth.npz", "index"
 
 
-def make_vectors(source: Perturbed, queries: Vectors, place: Path, stored: str) -> dict[str, Any]:
-    """Write all vectors, in the type they are stored in, and find the true nearest to the queries by the way."""
-    started, path = time.perf_counter(), place / STORED
-    np.save(place / QUERIES, queries)
-    done, truth = _continued(place, len(queries))
+def make_vectors(source: Perturbed, queries: Vectors, folder: Path, stored: str) -> dict[str, Any]:
+    """Write all vectors in their stored type, and find the true nearest neighbors of the queries."""
+    started, path = time.perf_counter(), folder / STORED
+    np.save(folder / QUERIES, queries)
+    done, truth = _resume(folder, len(queries))
     with path.open("r+b" if done else "wb") as file:
         file.truncate(done * source.shape[1] * np.dtype(stored).itemsize)
         file.seek(0, os.SEEK_END)
@@ -54,7 +54,7 @@ def make_vectors(source: Perturbed, queries: Vectors, place: Path, stored: str) 
             if number % STEPS_KEPT == STEPS_KEPT - 1 or start + len(block) == len(source):
                 file.flush()
                 os.fsync(file.fileno())
-                _keep(place, start + len(block), truth)
+                _checkpoint(folder, start + len(block), truth)
                 _say("vectors", start + len(block), len(source), started, done)
     return {
         "stored": stored,
@@ -67,7 +67,7 @@ def make_vectors(source: Perturbed, queries: Vectors, place: Path, stored: str) 
 
 
 def as_stored(rows: Vectors, stored: str) -> Array:
-    """Rows ``(n, width)`` in another type; int8 in steps of each row's own, which no cosine sees."""
+    """Rows ``(n, width)`` in another type. int8 has one scale per row, which does not affect cosines."""
     if stored != "int8":
         return rows.astype(stored)
     with Workers() as workers:
@@ -76,7 +76,7 @@ def as_stored(rows: Vectors, stored: str) -> Array:
 
 
 def merged(best: Hits, new: Hits, start: int) -> Hits:
-    """The best of those known and of those of a block whose first row is ``start``; ``(queries, k)``.
+    """The best of the known hits and of those in a block whose first row is ``start``; ``(queries, k)``.
 
     >>> known, new = Hits(np.array([[7]]), np.float32([[0.5]])), Hits(np.array([[1]]), np.float32([[0.9]]))
     >>> merged(known, new, 100).ids.tolist()
@@ -87,66 +87,66 @@ def merged(best: Hits, new: Hits, start: int) -> Hits:
     return Hits(np.take_along_axis(ids, found.ids, axis=1), found.scores)
 
 
-def build(source: Perturbed, place: Path, max_memory: int) -> dict[str, Any]:
-    """Build the index that ``choose_index`` chooses; it is saved now and then, and continued from there."""
+def build(source: Perturbed, folder: Path, max_memory: int) -> dict[str, Any]:
+    """Build the index that ``choose_index`` chooses; it is saved regularly, and continued if stopped."""
     started, source_mb = time.perf_counter(), peak_mb()
     settings = choose_index(len(source), source.shape[1], max_memory)
     print(settings.describe(), file=sys.stderr, flush=True)
     times = {"train_seconds": 0.0, "seconds": 0.0}
-    if (place / INDEX).exists():
-        index = load_index(place / INDEX)
-        times = json.loads((place / "times.json").read_text(encoding="utf-8"))
+    if (folder / INDEX).exists():
+        index = load_index(folder / INDEX)
+        times = json.loads((folder / "times.json").read_text(encoding="utf-8"))
     else:
         index = new_index(settings, source.shape[1])
         if not index.is_trained:
             index.train(sample_rows(source, sample_size(settings, len(source))))
         times["train_seconds"] = round(time.perf_counter() - started, 1)
-    before, begun, saving = times["seconds"], len(index), 0.0
+    before, n_before, saving = times["seconds"], len(index), 0.0
     filling = time.perf_counter()
     while len(index) < len(source):
         stop = min(len(index) + ROWS_SAVED, len(source))
         for until in range(len(index) + BLOCK_ROWS, stop + BLOCK_ROWS, BLOCK_ROWS):
             fill_index(index, source, stop=min(until, stop), progress=False)
-            _say("indexing", len(index), len(source), filling, begun)
+            _say("indexing", len(index), len(source), filling, n_before)
         saved = time.perf_counter()
-        save_index(index, place / INDEX, replace=True)
+        save_index(index, folder / INDEX, replace=True)
         saving += time.perf_counter() - saved
         times["seconds"] = round(before + time.perf_counter() - started - saving, 1)
-        (place / "times.json").write_text(json.dumps(times), encoding="utf-8")
+        (folder / "times.json").write_text(json.dumps(times), encoding="utf-8")
     return {
         "settings": asdict(index.settings),
         "words": index.settings.describe(),
         **times,
-        "index_bytes": sum(file.stat().st_size for file in (place / INDEX).iterdir()),
+        "index_bytes": sum(file.stat().st_size for file in (folder / INDEX).iterdir()),
         "peak_mb": round(peak_mb()),
         "of_which_source_mb": round(source_mb),
-        "in_one_go": begun == 0,
+        "in_one_go": n_before == 0,
     }
 
 
-def measure(place: Path, stored: str, *, recall: float, rounds: int) -> dict[str, Any]:
+def measure(folder: Path, stored: str, *, recall: float, rounds: int) -> dict[str, Any]:
     """Raise the effort until half of the queries reach the recall; then measure the other half."""
-    index = load_index(place / INDEX)
-    vectors: Array = np.memmap(place / STORED, dtype=stored, mode="r", shape=(len(index), index.width))
-    truth, queries = np.load(place / TRUTH)["ids"], np.load(place / QUERIES)
+    index = load_index(folder / INDEX)
+    vectors: Array = np.memmap(folder / STORED, dtype=stored, mode="r", shape=(len(index), index.width))
+    truth, queries = np.load(folder / TRUTH)["ids"], np.load(folder / QUERIES)
     half = len(queries) // 2
     tried = tune(index, queries[:half], vectors, truth[:half], recall=recall)
-    asked, exact = queries[half:], truth[half:]
-    first = [timed(index, query, vectors)[1] for query in asked]
-    every = np.array([[timed(index, query, vectors)[1] for query in asked] for _ in range(rounds)])
-    together = sorted(timed(index, asked, vectors)[1] for _ in range(rounds))[rounds // 2]
-    found, _ = timed(index, asked, vectors)
+    measured, exact = queries[half:], truth[half:]
+    first = [timed(index, query, vectors)[1] for query in measured]
+    every = np.array([[timed(index, query, vectors)[1] for query in measured] for _ in range(rounds)])
+    together = sorted(timed(index, measured, vectors)[1] for _ in range(rounds))[rounds // 2]
+    found, _ = timed(index, measured, vectors)
     return {
         "effort": index.settings.effort,
         "oversample": index.settings.oversample,
-        "n_queries": len(asked),
+        "n_queries": len(measured),
         "recall": round(share_found(found.ids, exact), 4),
-        "raw_recall": round(share_found(index.search(asked, K).ids, exact), 4),
+        "raw_recall": round(share_found(index.search(measured, K).ids, exact), 4),
         "p50_ms": round(float(np.median(np.percentile(every, 50, axis=1))), 3),
         "p95_ms": round(float(np.median(np.percentile(every, 95, axis=1))), 3),
         "first_p50_ms": round(float(np.percentile(first, 50)), 3),
         "first_p95_ms": round(float(np.percentile(first, 95)), 3),
-        "batch_ms": round(together / len(asked), 3),
+        "batch_ms": round(together / len(measured), 3),
         "rounds": rounds,
         "own_mb": round(own_mb()),
         "peak_mb": round(peak_mb()),
@@ -155,7 +155,7 @@ def measure(place: Path, stored: str, *, recall: float, rounds: int) -> dict[str
 
 
 def tune(index: Index, queries: Vectors, vectors: Array, truth: Ids, *, recall: float) -> list[dict[str, Any]]:
-    """Raise the effort by halves until the recall is reached; the index keeps it. All that was tried, with its time."""
+    """Raise the effort of the index by half until it reaches the recall; returns all attempts with their times."""
     tried: list[dict[str, Any]] = []
     while True:
         runs = [timed(index, query, vectors) for query in queries]
@@ -175,34 +175,33 @@ def tune(index: Index, queries: Vectors, vectors: Array, truth: Ids, *, recall: 
 
 
 def timed(index: Index, queries: Vectors, vectors: Array) -> tuple[Hits, float]:
-    """The hits, scored exactly, and the milliseconds they took."""
+    """The exactly scored hits, and the time in milliseconds."""
     started = time.perf_counter()
     hits = search_index(index, queries, k=K, vectors=vectors)
     return hits, 1000 * (time.perf_counter() - started)
 
 
 def own_mb() -> float:
-    """Memory that is this process's own: without pages of mapped files, which the system may drop."""
+    """Anonymous memory of this process: without pages of mapped files, which the system may drop."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
 
 
-def _continued(place: Path, n_queries: int) -> tuple[int, Hits]:
-    """How many vectors are written already, and the nearest among them."""
-    if not (place / TRUTH).exists():
+def _resume(folder: Path, n_queries: int) -> tuple[int, Hits]:
+    """The number of vectors already written, and the nearest neighbors among them."""
+    if not (folder / TRUTH).exists():
         return 0, Hits(np.empty((n_queries, 0), dtype=np.int64), np.empty((n_queries, 0), dtype=np.float32))
-    kept = np.load(place / TRUTH)
+    kept = np.load(folder / TRUTH)
     return int(kept["done"]), Hits(kept["ids"], kept["scores"])
 
 
-def _keep(place: Path, done: int, truth: Hits) -> None:
-    partial = place / "truth.partial.npz"
+def _checkpoint(folder: Path, done: int, truth: Hits) -> None:
+    partial = folder / "truth.partial.npz"
     np.savez(partial, done=done, ids=truth.ids, scores=truth.scores)
-    partial.rename(place / TRUTH)
+    partial.rename(folder / TRUTH)
 
 
 def _say(what: str, done: int, total: int, started: float, before: int) -> None:
-    """A line of progress with the time left."""
     took = time.perf_counter() - started
     left = took / max(done - before, 1) * (total - done)
     print(f"{what}: {done:>12,} of {total:,}, {took:8.0f} s, {left:8.0f} s left", file=sys.stderr, flush=True)

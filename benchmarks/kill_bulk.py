@@ -1,6 +1,6 @@
-"""Kills ``twinvec embed FILE --out FOLDER`` with SIGKILL at random moments, lets it go on, and compares the bytes.
+"""Kill ``twinvec embed FILE --out FOLDER`` with SIGKILL at random moments, continue it, and compare the bytes.
 
-The folder holds the result of an earlier, shorter file, which readers must see whole after every kill.
+The folder starts with the complete result of a shorter file. After every kill, readers must see a complete result.
 
 python benchmarks/kill_bulk.py [--model twinvec-mini] [--kills 20] [--count 1000] [--seed 0]
 """
@@ -28,8 +28,8 @@ def command(source: Path, folder: Path, model: str) -> list[str]:
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    """The checksum of every file but the lock."""
-    return digests(folder, but=[".lock"])
+    """The checksum of every file except the lock."""
+    return digests(folder, ignore=[".lock"])
 
 
 def rows_of(folder: Path) -> list[str]:
@@ -39,38 +39,38 @@ def rows_of(folder: Path) -> list[str]:
 def main() -> None:
     parser = kill_arguments(__doc__)
     parser.add_argument("--model", default="twinvec-mini")
-    parser.add_argument("--count", type=int, default=1000, help="different texts (default: 1000)")
+    parser.add_argument("--count", type=int, default=1000, help="distinct texts (default: 1000)")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     found, _ = sts_sentences(None, options.count)
     texts = [*found, *rng.choices(found, k=len(found) // 10)]
     earlier = texts[: len(texts) // 10]
-    with tempfile.TemporaryDirectory() as place:
-        source, whole, begun, parts = (Path(place, name) for name in ("texts.txt", "whole", "begun", "parts"))
+    with tempfile.TemporaryDirectory() as work:
+        source, whole, initial, parts = (Path(work, name) for name in ("texts.txt", "whole", "initial", "parts"))
         source.write_text("".join(f"{text}\n" for text in earlier), encoding="utf-8")
-        subprocess.run(command(source, begun, options.model), check=True)
+        subprocess.run(command(source, initial, options.model), check=True)
         source.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-        shutil.copytree(begun, whole)
-        shutil.copytree(begun, parts)
+        shutil.copytree(initial, whole)
+        shutil.copytree(initial, parts)
         started = time.perf_counter()
         subprocess.run(command(source, whole, options.model), check=True)
         took_s = time.perf_counter() - started
         n_whole = 0
-        n_shards: list[int] = []  # that were there at each kill
+        n_shards: list[int] = []  # on disk at each kill
         while len(n_shards) < options.kills:
             if kill_command(command(source, parts, options.model), rng.uniform(0, took_s)):
                 n_shards.append(len(list(parts.glob("texts/0*"))))
                 print(f"kill {len(n_shards)}: {n_shards[-1]} shards", file=sys.stderr)
-                assert rows_of(parts) in (earlier, texts), "a reader saw half a result"
+                assert rows_of(parts) in (earlier, texts), "a reader saw a partial result"
                 continue
             assert files_of(parts) == files_of(whole)
             n_whole += 1
-            shutil.rmtree(parts)  # it was done too soon: begin anew
-            shutil.copytree(begun, parts)
+            shutil.rmtree(parts)  # it finished before the kill: start over
+            shutil.copytree(initial, parts)
         subprocess.run(command(source, parts, options.model), check=True)
         assert files_of(parts) == files_of(whole), "the bytes differ"
-        assert rows_of(parts) == texts, "rows are lost"
-        told = {
+        assert rows_of(parts) == texts, "rows are missing"
+        result = {
             "kills": len(n_shards),
             "jobs": n_whole + 1,
             "n_rows": len(texts),
@@ -78,9 +78,11 @@ def main() -> None:
             "shards_at_kills": n_shards,
             "seconds": round(time.perf_counter() - started),
         }
-    print(json.dumps(told))
+    print(json.dumps(result))
     if not options.no_result:
-        write_result("kill_bulk", {**told, "same_bytes": True, "readers_saw_whole_results": True, "seed": options.seed})
+        write_result(
+            "kill_bulk", result | {"same_bytes": True, "readers_saw_whole_results": True, "seed": options.seed}
+        )
 
 
 if __name__ == "__main__":

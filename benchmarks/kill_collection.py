@@ -1,13 +1,12 @@
-"""Kill a writer of a collection again and again, and look whether anything is lost, there twice, or half there.
+"""Kill the writer of a collection at random moments, and check that nothing is lost, duplicated or half-written.
 
     python benchmarks/kill_collection.py [--kills 20] [--seed 0]
 
-A process adds, replaces and removes batches of texts, rebuilds the indexes, and now and then embeds all texts again by
-another model; before and after each step it says so. At a random moment it is killed (SIGKILL). What it has said to be
-done must then be in the collection, the step in flight must be there as a whole or not at all, every vector must be
-that of its text, and a new writer must be able to go on. A reader looks all the while, at all rows and through a search
-by words: it must see whole batches only.
-The model is a fake that needs no weights.
+A process adds, replaces and removes batches of texts, rebuilds the indexes, and sometimes embeds all texts again with
+another model. It announces the start and the end of each step, and is killed (SIGKILL) at a random moment. Then every
+finished step must be in the collection, the interrupted step must be there completely or not at all, every vector must
+belong to its text, and a new writer must be able to continue. Meanwhile a reader reads all rows, directly and by word
+search, and must only see complete batches. The model is a fake without weights.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from twinvec.errors import TwinvecError
 from twinvec.types import Vectors
 
 WIDTH, BATCH = 8, 7
-PAUSE_S = 0.1  # of the reader, which is not to take the writer's time
-LONGEST_S = 2.0  # a writer lives so long at most, after it has opened the collection
+PAUSE_S = 0.1  # between reads, so that the reader does not slow down the writer
+LONGEST_S = 2.0  # longest life of a writer, after it has opened the collection
 State = dict[str, tuple[str, int]]  # id -> text, batch
 
 
 class NamedModel:
-    """A model by whose name its vectors differ."""
+    """A fake model whose vectors depend on its name."""
 
     width, similarity = WIDTH, "cosine"
 
@@ -54,7 +53,7 @@ class NamedModel:
 
 
 def steps(first: int) -> Iterator[tuple[str, int]]:
-    """What a writer does, from batch ``first`` on."""
+    """The steps of a writer, starting with batch ``first``."""
     for number in range(first, sys.maxsize):
         yield "add", number
         if number % 3 == 0:
@@ -68,19 +67,18 @@ def steps(first: int) -> Iterator[tuple[str, int]]:
 
 
 def batch_of(step: str, number: int) -> State:
-    """The rows of a batch as a step leaves it."""
-    return {f"{number}-{place}": (f"{step} {number} {place}", number) for place in range(BATCH)}
+    """The rows of a batch after a step."""
+    return {f"{number}-{i}": (f"{step} {number} {i}", number) for i in range(BATCH)}
 
 
 def after(state: State, step: str, number: int) -> State:
-    """The rows after a step."""
+    """The state after a step."""
     if step == "remove":
         return {name: row for name, row in state.items() if row[1] != number}
     return state | batch_of(step, number) if step in ("add", "replace") else state
 
 
 def do(collection: Collection, step: str, number: int) -> None:
-    """Do a step."""
     if step == "remove":
         collection.delete(where=f"batch = {number}")
     elif step == "rebuild":
@@ -94,7 +92,7 @@ def do(collection: Collection, step: str, number: int) -> None:
 
 
 def write(folder: str, first: int) -> None:
-    """Be the process that is killed."""
+    """The process that is killed."""
     collection = Collection.open(folder)
     collection = Collection.open(folder, model=NamedModel(collection.model.name))
     print("ready", flush=True)
@@ -105,22 +103,22 @@ def write(folder: str, first: int) -> None:
 
 
 def read_state(folder: Path) -> State:
-    """All rows; every id must be there once, with the vector of its text, and every batch must be whole."""
+    """All rows. Every id must be unique and have the vector of its text, and every batch must be complete."""
     collection = Collection.open(folder)
     table = collection._table()  # rows and model of one version
     name = collection._header(table).model.name
     found = table.search().select(["id", "text", "batch", "vector"]).to_list() if "batch" in table.schema.names else []
     state = {row["id"]: (row["text"], row["batch"]) for row in found}
-    assert len(state) == len(found), f"{len(found) - len(state)} ids are there twice"
+    assert len(state) == len(found), f"{len(found) - len(state)} ids are duplicated"
     vectors = np.array([row["vector"] for row in found], dtype=np.float32).reshape(-1, WIDTH)
     expected = np.asarray(NamedModel(name).embed([row["text"] for row in found])).reshape(-1, WIDTH)
-    assert np.allclose(vectors, expected, atol=1e-6), "a vector is not that of its text"
+    assert np.allclose(vectors, expected, atol=1e-6), "a vector does not belong to its text"
     check_whole(state)
     return state
 
 
 def search_state(folder: Path) -> State:
-    """All rows by a search for the words that they have; every batch must be whole here too."""
+    """All rows, through a word search. Every batch must be complete here too."""
     hits = Collection.open(folder).search("add replace", sys.maxsize, mode="text")
     state = {hit.id: (hit.text, hit.metadata["batch"]) for hit in hits}
     assert len(state) == len(hits), f"{len(hits) - len(state)} ids are found twice"
@@ -129,7 +127,7 @@ def search_state(folder: Path) -> State:
 
 
 def check_whole(state: State) -> None:
-    """Every batch must have all its rows, and all as added or all as replaced."""
+    """Check that every batch has all its rows, and that all are as added or all as replaced."""
     for number, size in Counter(batch for _, batch in state.values()).items():
         assert size == BATCH, f"batch {number} has {size} of {BATCH} rows"
         kinds = {text.split()[0] for text, batch in state.values() if batch == number}
@@ -137,7 +135,7 @@ def check_whole(state: State) -> None:
 
 
 class Reader(Thread):
-    """Reads all the time; keeps what it saw that should not be."""
+    """Reads continuously and records partial states."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(daemon=True)
@@ -157,7 +155,7 @@ class Reader(Thread):
 
 
 def kill_one(folder: Path, first: int, seconds: float) -> list[tuple[str, str, int]]:
-    """Let a writer go on from batch ``first``, kill it after some time, and return what it said."""
+    """Start a writer at batch ``first``, kill it after some time, and return its announcements."""
     command = [sys.executable, __file__, "--write", str(folder), "--first", str(first)]
     writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None
@@ -166,27 +164,26 @@ def kill_one(folder: Path, first: int, seconds: float) -> list[tuple[str, str, i
     writer.kill()
     said = [line.split() for line in writer.stdout if line.endswith("\n")]
     writer.wait()
-    assert writer.returncode == -9, f"the writer ended by itself, with code {writer.returncode}"
+    assert writer.returncode == -9, f"the writer exited on its own, with code {writer.returncode}"
     return [(what, step, int(number)) for what, step, number in said]
 
 
 def main() -> int:
-    """Kill, look, print, write."""
     parser = kill_arguments(__doc__)
-    parser.add_argument("--folder", type=Path, help="where the collection is made (default: a temporary folder)")
+    parser.add_argument("--folder", type=Path, help="folder for the collection (default: a temporary one)")
     parser.add_argument("--write", metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.write:
         write(options.write, options.first)
-    with tempfile.TemporaryDirectory() as place:
-        result = run(options.folder or Path(place) / "collection", options.kills, options.seed)
+    with tempfile.TemporaryDirectory() as work:
+        result = run(options.folder or Path(work) / "collection", options.kills, options.seed)
     counts = ", ".join(f"{count} {step}" for step, count in result["steps_done"].items())
     print(
-        f"{result['kills']} kills, {result['in_flight']} of them within a step ({result['in_flight_done']} took effect)"
+        f"{result['kills']} kills, {result['in_flight']} of them during a step ({result['in_flight_done']} took effect)"
     )
     print(f"steps acknowledged: {counts or 'none'}; {result['n_texts']} texts at the end; {result['reads']} reads")
-    print(f"lost: {result['lost']}; half-written states seen: {len(result['faults'])}")
+    print(f"lost: {result['lost']}; partial states seen: {len(result['faults'])}")
     for fault in result["faults"][:5]:
         print(f"  {fault}", file=sys.stderr)
     if not options.no_result:
@@ -195,7 +192,7 @@ def main() -> int:
 
 
 def run(folder: Path, kills: int, seed: int) -> dict[str, Any]:
-    """Kill so many writers, and count."""
+    """Kill this many writers and count the outcomes."""
     rng = random.Random(seed)
     started = time.perf_counter()
     Collection.create(folder, model=NamedModel("A"))

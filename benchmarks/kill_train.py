@@ -1,11 +1,11 @@
-"""Kill a training run with SIGKILL at random moments, let it go on, and compare the model bit for bit.
+"""Kill a training run with SIGKILL at random moments, continue it, and compare the model bit for bit.
 
     python benchmarks/kill_train.py [--kills 20] [--seed 0] [--epochs 20]
 
-A tiny BERT with random weights is made smaller and trained on made-up pairs, with a checkpoint every few steps and a
-dev score now and then, of which the best weights are kept. The run is killed and started again until it is done; then
-all begins anew, until there were as many kills as asked for. Every model must have the weights of a run that nobody
-killed, and its log every step once, with the same loss.
+A tiny BERT with random weights is pruned and trained on generated pairs, with a checkpoint every few steps and dev
+scores that select the best weights. The run is killed and restarted until it finishes, and then started over, until
+there were enough kills. Every model must have the weights of an uninterrupted run, and its log must have every step
+once, with the same loss.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kills import digests, kill_arguments, kill_fork
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 
-import matplotlib.figure  # noqa: F401 - here, so that forks need not load it
+import matplotlib.figure  # noqa: F401 - loaded here, so that forks need not
 import torch
 import transformers.models.bert.modeling_bert  # noqa: F401
 
@@ -38,11 +38,11 @@ from twinvec.training.recipe import Recipe
 from twinvec.training.run import RunOptions, run_recipe
 
 CHECKPOINT_EVERY = 3
-DECIDING = (".safetensors", ".json")  # of a model's files; cards and records tell times
+DECIDING = (".safetensors", ".json")  # the files that determine vectors; others contain times
 
 
 def train(recipe: Recipe, target: Path) -> None:
-    """Be the process that is killed."""
+    """The process that is killed."""
     torch.set_num_threads(1)
     logging.disable()
     with open(os.devnull, "w") as silence:
@@ -52,9 +52,12 @@ def train(recipe: Recipe, target: Path) -> None:
 
 
 def model_of(folder: Path) -> dict[str, str]:
-    """The checksums of all that decides vectors."""
-    found = digests(folder)
-    return {name: each for name, each in found.items() if name.endswith(DECIDING) and not name.startswith("training")}
+    """The checksums of all files that determine vectors."""
+    return {
+        name: each
+        for name, each in digests(folder).items()
+        if name.endswith(DECIDING) and not name.startswith("training")
+    }
 
 
 def log_of(folder: Path) -> list[tuple[int, float | None, float | None]]:
@@ -64,18 +67,18 @@ def log_of(folder: Path) -> list[tuple[int, float | None, float | None]]:
 
 
 def last_step(run: Path) -> int:
-    """How far a run was when it was killed, by its log."""
+    """The last step in the log of a run."""
     log = run / "log.jsonl"
     lines = log.read_text().split("\n")[:-1] if log.is_file() else []
     return json.loads(lines[-1])["step"] if lines else 0
 
 
-def run(place: Path, kills: int, seed: int, epochs: int) -> dict[str, Any]:
-    """Kill so many runs, and compare."""
+def run(work: Path, kills: int, seed: int, epochs: int) -> dict[str, Any]:
+    """Kill this many times, and compare every finished model."""
     rng = random.Random(seed)
-    recipe = make_recipe(place, write_tiny_model(place / "tiny"), epochs=epochs)
+    recipe = make_recipe(work, write_tiny_model(work / "tiny"), epochs=epochs)
     recipe = replace(recipe, model=replace(recipe.model, layers=(0, 2)))
-    whole, target, unfinished = place / "whole", place / "model", place / "model.run"
+    whole, target, unfinished = work / "whole", work / "model", work / "model.run"
     started = time.perf_counter()
     assert not kill_fork(partial(train, recipe, whole), None)
     took_s = time.perf_counter() - started
@@ -89,9 +92,9 @@ def run(place: Path, kills: int, seed: int, epochs: int) -> dict[str, Any]:
             if not target.exists():
                 continue
         assert model_of(target) == model_of(whole), "the weights differ"
-        assert log_of(target) == log_of(whole), "a step is lost, there twice, or another one"
+        assert log_of(target) == log_of(whole), "a step is missing, repeated or different"
         n_runs += 1
-        for folder in (target, unfinished):  # it is done: begin anew
+        for folder in (target, unfinished):  # finished: start over
             shutil.rmtree(folder, ignore_errors=True)
     return {
         "kills": len(steps),
@@ -107,15 +110,14 @@ def run(place: Path, kills: int, seed: int, epochs: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Kill, compare, print, write."""
     parser = kill_arguments(__doc__)
-    parser.add_argument("--epochs", type=int, default=20, help="of 8 steps (default: 20)")
+    parser.add_argument("--epochs", type=int, default=20, help="epochs of 8 steps (default: 20)")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        told = run(Path(place), options.kills, options.seed, options.epochs)
-    print(json.dumps(told))
+    with tempfile.TemporaryDirectory() as work:
+        result = run(Path(work), options.kills, options.seed, options.epochs)
+    print(json.dumps(result))
     if not options.no_result:
-        write_result("kill_train", told)
+        write_result("kill_train", result)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the scripts that kill have in common: a process to start and to kill with SIGKILL, and the files to compare."""
+"""Shared by the kill benchmarks: start a process, kill it with SIGKILL, and compare files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ POLL_S = 0.002
 
 
 def kill_arguments(description: str | None) -> argparse.ArgumentParser:
-    """Options that all of them have."""
+    """A parser with their common options."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--kills", type=int, default=20, help="how many processes to kill (default: 20)")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments at which they are killed")
-    parser.add_argument("--no-result", action="store_true", help="write no result file")
+    parser.add_argument("--kills", type=int, default=20, help="number of kills (default: 20)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the moments of the kills")
+    parser.add_argument("--no-result", action="store_true", help="do not write a result file")
     return parser
 
 
 def kill_command(command: Sequence[str], after_s: float) -> bool:
-    """Start a command and kill it after some time; False if it was done before."""
+    """Start a command and kill it after some time; False if it finished before."""
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             process.wait(after_s)
@@ -38,9 +38,9 @@ def kill_command(command: Sequence[str], after_s: float) -> bool:
 
 
 def kill_fork(work: Callable[[], object], after_s: float | None) -> bool:
-    """Do some work in a fork of this process and kill it after some time; False if it was done before.
+    """Run ``work`` in a fork of this process and kill it after some time; False if it finished before.
 
-    A fork has all packages loaded, so the kill hits the work and not the start of Python. None lets it end.
+    A fork has all packages loaded, so the kill hits the work, not the start of Python. None waits for the end.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -56,16 +56,16 @@ def kill_fork(work: Callable[[], object], after_s: float | None) -> bool:
     while True:
         done, status = os.waitpid(child, 0 if deadline is None else os.WNOHANG)
         if done:
-            assert status == 0, f"the work ended by itself, with status {status}"
+            assert status == 0, f"the work exited on its own, with status {status}"
             return False
         if deadline is not None and time.monotonic() >= deadline:
             os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
-            return status == signal.SIGKILL  # it may have ended at that very moment
+            return status == signal.SIGKILL  # it may have finished at that moment
         time.sleep(POLL_S)
 
 
-def digests(folder: Path, *, but: Sequence[str] = ()) -> dict[str, str]:
-    """The checksum of every file, except those of some names."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in but)
+def digests(folder: Path, *, ignore: Sequence[str] = ()) -> dict[str, str]:
+    """The checksum of every file, except those with an ignored name."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in ignore)
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

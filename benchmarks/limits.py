@@ -1,10 +1,10 @@
-"""What the time of encoding is made of, and how far it is from what this CPU can do.
+"""Where encoding spends its time, and how close it is to the limit of this CPU.
 
     python benchmarks/limits.py [--model FOLDER] [--own NAME] [--data FOLDER] [--rounds 7]
 
-The limit is the rate of the bare matrix products, of the model's own shapes, on all cores at once: an encoder that
-did nothing else would reach it. The shares of operators come from onnxruntime's profiler, on one core, over a batch of
-texts of mean length. MODEL and our own model are measured in float32 and in int8.
+The limit is the rate of the matrix products alone, in the model's shapes, on all cores at the same time: an encoder
+that did nothing else would reach it. The shares of the operators come from onnxruntime's profiler, on one core, for a
+batch of texts of mean length. MODEL and our own model are measured in float32 and in int8.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from twinvec.engine.int8 import Int8Linear, fold_contexts
 from twinvec.engine.model import Model, read_model
 from twinvec.engine.runtimes import open_session
 
-ROWS = 512  # tokens of a batch
-BATCHES = 50  # that the profiler watches
+ROWS = 512  # tokens per batch
+BATCHES = 50  # to profile
 GROUPS = {
     "linear layers": ("MatMulIntegerToFloat", "MatMul", "FusedMatMul", "Gemm"),
     "attention's products": (),
@@ -74,7 +74,7 @@ def product_graph(n_in: int, n_out: int, precision: Precision) -> Graph:
 
 
 def rate(n_in: int, n_out: int, precision: Precision, cores: int, rounds: int) -> float:
-    """Multiply-adds per second of one product on all cores at once, best of some rounds."""
+    """Multiply-adds per second of one product on all cores at the same time, in the best round."""
     session = open_session(product_graph(n_in, n_out, precision))
     feed = {"states": np.ones((1, ROWS, n_in), dtype=np.float32)}
 
@@ -95,7 +95,7 @@ def rate(n_in: int, n_out: int, precision: Precision, cores: int, rounds: int) -
 
 
 def texts_per_second(run: Callable[[], object], count: int, rounds: int) -> float:
-    """Best of some rounds, after one that warms: the limit is that of the best round too."""
+    """The rate of the best round, after a warm-up; the limit also comes from the best round."""
     run()
     seconds = []
     for _ in range(rounds):
@@ -105,8 +105,8 @@ def texts_per_second(run: Callable[[], object], count: int, rounds: int) -> floa
     return count / min(seconds)
 
 
-def shown_graph(encoder: twinvec.Encoder) -> Graph:
-    """The graph that the encoder runs, built once more."""
+def rebuilt_graph(encoder: twinvec.Encoder) -> Graph:
+    """The graph of the encoder, built again."""
     model = read_model(encoder.folder)
     if encoder.engine.precision == "float32":
         return model.graph()
@@ -116,7 +116,7 @@ def shown_graph(encoder: twinvec.Encoder) -> Graph:
 
 
 def profile(graph: Graph, ids: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """What onnxruntime's profiler reports of each operator in each batch, on one core."""
+    """The events of onnxruntime's profiler for each operator and batch, on one core."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.enable_profiling = True
@@ -133,7 +133,7 @@ def profile(graph: Graph, ids: NDArray[np.int64]) -> list[dict[str, Any]]:
 
 
 def group_of(event: dict[str, Any]) -> str:
-    """The kind of work that an operator does."""
+    """The group of an operator."""
     kind = event["args"]["op_name"]
     shapes = event["args"].get("output_type_shape") or [{}]
     has_heads = len(next(iter(shapes[0].values()), [])) == 4  # the states of linear layers have two or three axes
@@ -141,14 +141,14 @@ def group_of(event: dict[str, Any]) -> str:
 
 
 def operator_shares(encoder: twinvec.Encoder, n_tokens: float) -> dict[str, Any]:
-    """Share of each kind of operator in the time of one batch of texts of typical length.
+    """The share of each group of operators in the time of one batch of texts of typical length.
 
-    Each operator of the graph counts with its median over all batches, so that an interruption counts for nothing.
+    Each operator counts with its median over all batches, so that interruptions do not matter.
     """
     length = round(n_tokens)
     ids = np.random.default_rng(0).integers(0, encoder.engine.n_vocabulary, (ROWS // length, length))
     durations: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-    for event in profile(shown_graph(encoder), ids):
+    for event in profile(rebuilt_graph(encoder), ids):
         key = event["args"]["node_index"], event["args"]["op_name"], group_of(event)
         durations[key].append(event["dur"])
     groups, operators = dict.fromkeys(GROUPS, 0.0), defaultdict[str, float](float)
@@ -165,12 +165,12 @@ def operator_shares(encoder: twinvec.Encoder, n_tokens: float) -> dict[str, Any]
 
 
 def typical_length(encoder: twinvec.Encoder, texts: list[str]) -> float:
-    """Mean tokens of the texts, as far as the model reads them."""
+    """Mean number of tokens of the texts, up to the model's limit."""
     return float(np.minimum(encoder.count_tokens(texts), encoder.max_tokens or np.inf).mean())
 
 
 def measured_limit(encoder: twinvec.Encoder, texts: list[str], n_tokens: float, rounds: int) -> dict[str, Any]:
-    """The rate that the products alone allow, and the rate that the encoder reaches."""
+    """The rate of the matrix products alone, and the rate of the encoder."""
     model, precision = read_model(encoder.folder), encoder.engine.precision
     sizes = products(model)
     rates = {size: rate(*size, precision, encoder.settings.n_streams, rounds) for size in set(sizes)}
@@ -185,9 +185,8 @@ def measured_limit(encoder: twinvec.Encoder, texts: list[str], n_tokens: float, 
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = arguments(__doc__)
-    parser.add_argument("--own", default="twinvec-mini", help="our model, to run beside")
+    parser.add_argument("--own", default="twinvec-mini", help="our model, also measured")
     options = parser.parse_args()
     texts, source = sts_sentences(options.data, 2_000)
     rows: list[dict[str, Any]] = []

@@ -14,39 +14,17 @@ from common import arguments, peak_mb, write_result
 
 import twinvec
 
-WORDS = [
-    "a",
-    "the",
-    "cat",
-    "dog",
-    "rain",
-    "sun",
-    "reads",
-    "writes",
-    "small",
-    "large",
-    "house",
-    "river",
-    "in",
-    "on",
-    "under",
-    "with",
-    "happy",
-    "old",
-    "new",
-    "city",
-]
+WORDS = "a the cat dog rain sun reads writes small large house river in on under with happy old new city".split()  # noqa: SIM905
 
 
 def generated(count: int) -> Iterator[str]:
-    """Texts of one to six words, seeded, made one at a time."""
+    """Seeded texts of one to six words, generated one at a time."""
     rng = np.random.default_rng(0)
     for i in range(count):
         yield f"{' '.join(WORDS[j] for j in rng.integers(len(WORDS), size=1 + i % 6))} {i}"
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = arguments(__doc__)
     parser.add_argument("--count", type=int, default=1_000_000)
     options = parser.parse_args()
@@ -56,19 +34,11 @@ def main() -> None:
         done += 1
         assert vector.shape == (encoder.width,)
         if done % 100_000 == 0:
-            print(
-                f"{done:>9} texts, {time.perf_counter() - started:7.0f} s, {peak_mb():.0f} MB",
-                file=sys.stderr,
-            )
+            print(f"{done:>9} texts, {time.perf_counter() - started:7.0f} s, {peak_mb():.0f} MB", file=sys.stderr)
     seconds = time.perf_counter() - started
     assert done == options.count
-    print(f"{done} texts in {seconds:.0f} s ({done / seconds:.0f} a second), peak {peak_mb():.0f} MB resident")
-    content = {
-        "model": options.model.name,
-        "n_texts": done,
-        "seconds": round(seconds),
-        "peak_mb": round(peak_mb()),
-    }
+    print(f"{done} texts in {seconds:.0f} s ({done / seconds:.0f} per second), peak {peak_mb():.0f} MB resident")
+    content = {"model": options.model.name, "n_texts": done, "seconds": round(seconds), "peak_mb": round(peak_mb())}
     write_result("memory", content)
 
 

@@ -1,14 +1,15 @@
-"""Exact search, pairs and communities: ours beside sentence-transformers' util, FAISS flat and usearch.
+"""Exact search, pairs and communities: Twinvec, sentence-transformers' util, FAISS flat and usearch.
 
     python benchmarks/search.py [--data FOLDER] [--rounds 7] [--large-rounds 3] [--large 1000000] [--communities 200000]
 
-All run in this process on the same vectors in float32, warm, with the same number of threads, in alternation; the
-seconds are medians. Ours gets plain arrays and checks them each time; FAISS gets its index filled before the clock
-starts. Beside every time stands what was found: "good" is the share of answers whose cosine in float64 reaches that of
-the reference's last one, "same" the share of the very same answers, which falls where texts are tied. For communities
-"good" is the share with just the same members, "same" that with the same centre. The large set is made by perturbing
-real vectors; usearch sits it out, as it keeps every score of an exact search. Communities of many are found in a
-process of their own, whose peak memory is told.
+All run in this process on the same float32 vectors, after a warm-up, with the same number of threads, in alternation;
+seconds are medians. Twinvec gets plain arrays and checks them each time; the FAISS index is filled before the clock
+starts. "good" is the share of results whose cosine in float64 reaches that of the last reference result; "same" is the
+share of identical results, which drops where scores are tied. For communities, "good" is the share with identical
+members and "same" the share with the same center. The large set consists of perturbed real vectors. usearch is skipped
+where it would have to store more than MAX_SCORES scores, as on the large set; the stored result of 2026-11-16 was
+measured before this limit, so it has a row for it. The large communities run in their own process, to measure its peak
+memory.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from twinvec.search.approximate import share_found
 from twinvec.types import Array, Ids, Vectors
 
 N_TEXTS, N_QUERIES, N_PAIRS, K = 10_000, 1_000, 500_000, 10
-THRESHOLD, MIN_SIZE = 0.75, 10  # sentence-transformers' own
-MOST_SCORES = 10**8  # of usearch, which keeps 16 bytes for each: 16 GB and minutes in the large set
-ROUNDING = 1e-6  # of float32, below which an order is by chance
+THRESHOLD, MIN_SIZE = 0.75, 10  # defaults of sentence-transformers
+MAX_SCORES = 10**8  # for usearch, which stores 16 bytes per score: 16 GB and minutes for the large set
+ROUNDING = 1e-6  # of float32; smaller differences are arbitrary
 OURS, RIVAL, FAISS, USEARCH = "twinvec", "sentence-transformers", "FAISS flat", "usearch exact"
 
 Row = dict[str, Any]
@@ -43,16 +44,16 @@ Run = Callable[[], Any]
 
 
 class Fidelity(NamedTuple):
-    """The share of answers as good as the reference's last one, and the share of the very same ones."""
+    """The share of results as good as the last reference result, and the share of identical ones."""
 
     good: float
     same: float
 
 
 def compare(
-    task: str, runs: Mapping[str, Run], rounds: int, *, against: str, judge: Callable[[Any], Fidelity]
+    task: str, runs: Mapping[str, Run], rounds: int, *, against: str, score: Callable[[Any], Fidelity]
 ) -> list[Row]:
-    """Seconds, how many times as fast as ``against``, and the fidelity of each contender."""
+    """Seconds, speed relative to ``against``, and fidelity of each contender."""
     last: dict[str, Any] = {}
 
     def remembered(name: str) -> Run:
@@ -64,7 +65,7 @@ def compare(
     seconds = alternate({name: remembered(name) for name in runs}, rounds)
     rows = []
     for name in runs:
-        good, same = judge(last[name])
+        good, same = score(last[name])
         ratio = seconds[against] / seconds[name]
         print(f"{task:40}{name:23}{seconds[name]:>10.3f}{ratio:>8.2f}{good:>10.6f}{same:>10.6f}", flush=True)
         rows.append(
@@ -82,7 +83,7 @@ def compare(
 
 
 def pair_rows(vectors: Vectors, k: int, rounds: int) -> list[Row]:
-    """The best ``k`` pairs of all, judged by all cosines in float64. The rival looks at 100 neighbours of each text."""
+    """The best ``k`` pairs, compared with all cosines in float64. The rival looks at 100 neighbors of each text."""
     import torch
     from sentence_transformers.util import paraphrase_mining_embeddings
 
@@ -90,7 +91,7 @@ def pair_rows(vectors: Vectors, k: int, rounds: int) -> list[Row]:
     exact = true_pairs(vectors, k)
     last = cosines(vectors[exact // len(vectors)], vectors[exact % len(vectors)]).min()
 
-    def judge(pairs: Any) -> Fidelity:  # noqa: ANN401 - ours or theirs
+    def fidelity(pairs: Any) -> Fidelity:  # noqa: ANN401 - ours or theirs
         both = pairs[:2] if isinstance(pairs, Pairs) else np.array([[i, j] for _, i, j in pairs], dtype=np.int64).T
         left, right = np.sort(np.stack(both)[:, :k], axis=0)
         keys = np.unique(left * len(vectors) + right)
@@ -102,12 +103,12 @@ def pair_rows(vectors: Vectors, k: int, rounds: int) -> list[Row]:
         RIVAL: lambda: paraphrase_mining_embeddings(tensor, max_pairs=k, top_k=min(100, k)),
     }
     return compare(
-        f"best {'pair' if k == 1 else f'{k:,} pairs'} of {len(vectors):,}", runs, rounds, against=RIVAL, judge=judge
+        f"best {'pair' if k == 1 else f'{k:,} pairs'} of {len(vectors):,}", runs, rounds, against=RIVAL, score=fidelity
     )
 
 
 def cosines(left: Vectors, right: Vectors) -> Array:
-    """Cosines of rows ``(n, width)`` at length 1, in float64, in parts."""
+    """Cosines of unit rows ``(n, width)`` in float64, computed in parts."""
     parts = range(0, max(len(left), 1), 10_000)
     scores = [
         np.einsum("ij,ij->i", left[i : i + 10_000].astype(np.float64), right[i : i + 10_000].astype(np.float64))
@@ -117,7 +118,7 @@ def cosines(left: Vectors, right: Vectors) -> Array:
 
 
 def true_pairs(vectors: Vectors, k: int) -> Ids:
-    """Keys ``left * n + right`` of the best ``k`` pairs, by all cosines in float64, in blocks of rows."""
+    """Keys ``left * n + right`` of the best ``k`` pairs, from all cosines in float64, in blocks of rows."""
     n, rows = len(vectors), vectors.astype(np.float64)
     keys, scores = np.empty(0, np.int64), np.empty(0)
     for start in range(0, n, 1000):
@@ -133,7 +134,7 @@ def true_pairs(vectors: Vectors, k: int) -> Ids:
 
 
 def search_rows(queries: Vectors, vectors: Vectors, rounds: int, threads: int) -> list[Row]:
-    """The nearest ten of each query, judged by those of FAISS."""
+    """The ten nearest neighbors of each query, compared with those of FAISS."""
     import faiss
     import torch
     from sentence_transformers.util import semantic_search
@@ -142,7 +143,7 @@ def search_rows(queries: Vectors, vectors: Vectors, rounds: int, threads: int) -
 
     flat = faiss.IndexFlatIP(vectors.shape[1])
     flat.add(vectors)
-    asked, stored = torch.from_numpy(queries), torch.from_numpy(vectors)
+    left, right = torch.from_numpy(queries), torch.from_numpy(vectors)
     exact = flat.search(queries, K)[1]
 
     def scores(ids: Ids) -> Array:
@@ -150,7 +151,7 @@ def search_rows(queries: Vectors, vectors: Vectors, rounds: int, threads: int) -
 
     last = scores(exact).min(axis=1)
 
-    def judge(found: Any) -> Fidelity:  # noqa: ANN401 - arrays or lists
+    def fidelity(found: Any) -> Fidelity:  # noqa: ANN401 - arrays or lists
         ids = np.asarray(found, dtype=np.int64)
         is_good = scores(ids) >= last[:, None] - ROUNDING
         n_good = sum(len(np.unique(row[good])) for row, good in zip(ids, is_good, strict=True))
@@ -159,16 +160,16 @@ def search_rows(queries: Vectors, vectors: Vectors, rounds: int, threads: int) -
     runs: dict[str, Run] = {
         OURS: lambda: search(queries, vectors, k=K).ids,
         FAISS: lambda: flat.search(queries, K)[1],
-        RIVAL: lambda: [[hit["corpus_id"] for hit in hits] for hits in semantic_search(asked, stored, top_k=K)],
+        RIVAL: lambda: [[hit["corpus_id"] for hit in hits] for hits in semantic_search(left, right, top_k=K)],
     }
-    if queries.shape[0] * vectors.shape[0] <= MOST_SCORES:
+    if queries.shape[0] * vectors.shape[0] <= MAX_SCORES:
         runs[USEARCH] = lambda: usearch_search(vectors, queries, K, MetricKind.IP, exact=True, threads=threads).keys
     task = f"top {K} of {len(queries):,} in {len(vectors):,}"
-    return compare(task, runs, rounds, against=FAISS, judge=judge)
+    return compare(task, runs, rounds, against=FAISS, score=fidelity)
 
 
 def community_rows(vectors: Vectors, rounds: int) -> list[Row]:
-    """Communities, judged by those of sentence-transformers: with just the same members, and the same centre."""
+    """Communities, compared with those of sentence-transformers by members and by center."""
     import torch
     from sentence_transformers.util import community_detection
 
@@ -180,18 +181,18 @@ def community_rows(vectors: Vectors, rounds: int) -> list[Row]:
     }
     theirs = runs[RIVAL]()
 
-    def judge(found: Any) -> Fidelity:  # noqa: ANN401 - arrays or lists
+    def fidelity(found: Any) -> Fidelity:  # noqa: ANN401 - arrays or lists
         sets, right = {frozenset(map(int, some)) for some in found}, {frozenset(some) for some in theirs}
         centers, true_centers = {int(some[0]) for some in found}, {some[0] for some in theirs}
         n = max(len(right), len(sets), 1)
         return Fidelity(len(sets & right) / n, len(centers & true_centers) / n)
 
-    rows = compare(f"communities of {len(vectors):,}", runs, rounds, against=RIVAL, judge=judge)
+    rows = compare(f"communities of {len(vectors):,}", runs, rounds, against=RIVAL, score=fidelity)
     return [{**row, "n_communities": len(theirs)} for row in rows]
 
 
 def many_communities(path: Path, count: int) -> Row:
-    """What ``print_communities`` says in a process of its own."""
+    """The output of ``print_communities`` in its own process."""
     command = [sys.executable, __file__, "--only-communities", str(path), "--communities", str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     row: Row = json.loads(done.stdout.splitlines()[-1])
@@ -201,7 +202,7 @@ def many_communities(path: Path, count: int) -> Row:
 
 
 def print_communities(path: Path, count: int) -> None:
-    """Find the communities of the vectors in a file, mapped; print seconds and peak memory as JSON."""
+    """Find the communities of memory-mapped vectors; print seconds and peak memory as JSON."""
     vectors = np.load(path, mmap_mode="r")[:count]
     before = peak_mb()
     started = time.perf_counter()
@@ -219,7 +220,7 @@ def print_communities(path: Path, count: int) -> None:
 
 
 def limit_threads(count: int) -> None:
-    """Let all contenders have the same number of threads."""
+    """Give all contenders the same number of threads."""
     import faiss
     import torch
     from threadpoolctl import threadpool_limits
@@ -230,14 +231,13 @@ def limit_threads(count: int) -> None:
 
 
 def options_of() -> argparse.Namespace:
-    """What the command line says."""
     parser = arguments(__doc__)
     parser.set_defaults(model="twinvec-mini")
     parser.add_argument("--texts", type=int, default=N_TEXTS)
-    parser.add_argument("--large", type=int, default=1_000_000, help="vectors of the large search; 0: none")
-    parser.add_argument("--large-rounds", type=int, default=3, help="of the large search, which takes long")
-    parser.add_argument("--communities", type=int, default=200_000, help="vectors of the large clustering; 0: none")
-    parser.add_argument("--real-texts", type=int, help="real texts for both of these (default: all there are)")
+    parser.add_argument("--large", type=int, default=1_000_000, help="vectors of the large search; 0 skips it")
+    parser.add_argument("--large-rounds", type=int, default=3, help="rounds of the large search")
+    parser.add_argument("--communities", type=int, default=200_000, help="vectors of the large clustering; 0 skips it")
+    parser.add_argument("--real-texts", type=int, help="real texts for the large search and clustering (default: all)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "twinvec-benchmark")
     parser.add_argument("--only-communities", type=Path, help=argparse.SUPPRESS)
@@ -245,7 +245,6 @@ def options_of() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, print, write."""
     options = options_of()
     if options.only_communities:
         print_communities(options.only_communities, options.communities)
@@ -270,8 +269,8 @@ def main() -> None:
     if options.large:
         made = Perturbed(np.array(kept), options.large)
         facts["large_set"] = made.facts()
-        asked = Perturbed(np.array(real[-HELD_OUT:]), N_QUERIES, seed=1)[:]
-        rows += search_rows(asked, made[:], options.large_rounds, options.threads)
+        large_queries = Perturbed(np.array(real[-HELD_OUT:]), N_QUERIES, seed=1)[:]
+        rows += search_rows(large_queries, made[:], options.large_rounds, options.threads)
     write_result("search", {**facts, "rows": rows})
 
 

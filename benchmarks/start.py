@@ -1,8 +1,8 @@
-"""A new process from import to the first vector: ours beside sentence-transformers, seconds and peak memory.
+"""Seconds and peak memory of a new process from import to the first vector, compared with sentence-transformers.
 
     python benchmarks/start.py [--model FOLDER] [--rounds 7]
 
-Each start is a process of its own; ours and the rival's alternate. The disk's cache is warm for both.
+Each start is a new process; the contenders alternate. The disk cache is warm for all.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ def start(body: str, model: Path) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     options = arguments(__doc__).parse_args()
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in BODIES}
     for body in BODIES.values():

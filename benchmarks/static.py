@@ -1,11 +1,11 @@
-"""A static model: ours beside sentence-transformers on the same folder, and beside it running a Transformer.
+"""A static model in Twinvec and in sentence-transformers, compared with a Transformer in sentence-transformers.
 
     python benchmarks/static.py --model STATIC_FOLDER --rival TRANSFORMER_FOLDER [--data FOLDER] [--rounds 7]
 
-All run in this process, warm, on all cores, in alternation, with their defaults. The Transformer runs on the first
-2,000 of the texts. Ours remembers words, so it is shown both on texts whose words it has met ("again") and as it is
-when just loaded ("new"). Speed is the ratio to the Transformer; fidelity the cosine to the vectors that
-sentence-transformers makes of the same static folder. A table stored as int8 is given to it in float32.
+All run in this process with their defaults, after a warm-up, on all cores, in alternation. The Transformer runs on the
+first 2,000 texts. Twinvec caches words, so it is measured both on texts whose words it has seen ("again") and just
+after loading ("new"). Speed is relative to the Transformer; fidelity is the cosine to the vectors that
+sentence-transformers computes with the same static folder (an int8 table is saved as float32 for it).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RIVAL_STATIC, RIVAL = "sentence-transformers static", "sentence-transformers Tra
 
 
 class Contender:
-    """Something that embeds texts, and the texts it gets."""
+    """A function that embeds texts, and its texts."""
 
     def __init__(self, embed: Callable[[list[str]], NDArray[np.float32]], texts: list[str]) -> None:
         self.embed, self.texts = embed, texts
@@ -42,23 +42,23 @@ class Contender:
 
 
 def contenders(static: Path, transformer: Path, texts: list[str]) -> dict[str, Contender]:
-    """Ours and the rivals, each loaded once."""
+    """All contenders, each loaded once."""
     from sentence_transformers import SentenceTransformer
 
     encoder = twinvec.load(static)
-    with tempfile.TemporaryDirectory() as place:
-        encoder.save(Path(place) / "float32")
-        table = SentenceTransformer(str(Path(place) / "float32"), device="cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        encoder.save(Path(folder) / "float32")
+        table = SentenceTransformer(str(Path(folder) / "float32"), device="cpu")
     model = SentenceTransformer(str(transformer), device="cpu")
     opened = twinvec.load(static)
     assert isinstance(opened, StaticEncoder)
 
-    def forgetful(texts: list[str]) -> NDArray[np.float32]:
+    def encode_uncached(texts: list[str]) -> NDArray[np.float32]:
         return replace(opened, _words=WordReader(opened.tokenizer)).encode(texts, progress=False)
 
     return {
         AGAIN: Contender(lambda texts: encoder.encode(texts, progress=False), texts),
-        NEW: Contender(forgetful, texts),
+        NEW: Contender(encode_uncached, texts),
         RIVAL_STATIC: Contender(lambda texts: table.encode(texts, show_progress_bar=False), texts),
         RIVAL: Contender(lambda texts: model.encode(texts, show_progress_bar=False), texts[:N_RIVAL_TEXTS]),
     }
@@ -86,7 +86,6 @@ def measure(runs: dict[str, Contender], rounds: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = arguments(__doc__)
     parser.add_argument("--rival", type=Path, required=True, help="folder of the Transformer to compare with")
     options = parser.parse_args()

@@ -1,9 +1,9 @@
-"""Training speed and loss curve beside sentence-transformers' trainer: SNLI, softmax objective, batches of 16.
+"""Training speed and loss curve compared with sentence-transformers' trainer: SNLI, softmax, batches of 16.
 
     python benchmarks/train.py [--model FOLDER] [--data FOLDER] [--rounds 15]
 
-Both train the same backbone in float32 on the same pairs with the same recipe and threads, each in one continuous run;
-they take turns, a few dozen steps at a time, while the other stands still. Pairs per second are the median turn's.
+Both train the same backbone in float32 on the same pairs with the same recipe and threads, each in one continuous run.
+They take turns of a few dozen steps, while the other one waits. Pairs per second are those of the median turn.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from common import arguments, write_result
 
 BATCH, TURN_STEPS = 16, 40
 N_WARM_TURNS = 1
-ANSWERS = sys.stdout  # before anything else is put in its place
+ANSWERS = sys.stdout  # kept before it is redirected
 
 
 class Turns:
-    """The trainer's side: it waits for a line before each turn, and answers with the losses of its steps."""
+    """The side of the trainer: waits for a line before each turn, and answers with the losses of its steps."""
 
     def __init__(self) -> None:
         self.losses: list[float] = []
 
     def wait(self) -> None:
-        """Called before the first step and after each turn."""
+        """Wait for the next turn; called before the first step and after each turn."""
         if not sys.stdin.readline():
             sys.exit()
 
     def end(self) -> None:
-        """Called when a turn is over."""
+        """Report the losses of a finished turn."""
         print(json.dumps(self.losses), file=ANSWERS, flush=True)
         self.losses.clear()
 
 
 class Contender:
-    """The other side: a trainer in a process of its own, which stands still between its turns."""
+    """The side of the benchmark: a trainer in its own process, which waits between its turns."""
 
     def __init__(self, name: str, options: argparse.Namespace) -> None:
-        given = ["--model", str(options.model), "--data", str(options.data), "--rounds", str(options.rounds)]
+        arguments = ["--model", str(options.model), "--data", str(options.data), "--rounds", str(options.rounds)]
         self._process = subprocess.Popen(
-            [sys.executable, __file__, *given, "--contender", name],
+            [sys.executable, __file__, *arguments, "--contender", name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -59,14 +59,14 @@ class Contender:
         self.seconds: list[float] = []
 
     def take_turn(self) -> None:
-        """Give one turn, and wait until it is over."""
+        """Start a turn and wait until it is finished."""
         assert self._process.stdin and self._process.stdout
         started = time.perf_counter()
         print(file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         self.seconds.append(time.perf_counter() - started)
         if not answer:
-            sys.exit("A trainer ended before its time.")
+            sys.exit("A trainer exited too early.")
         self.losses += json.loads(answer)
 
     def stop(self) -> None:
@@ -76,7 +76,7 @@ class Contender:
 
 
 def snli_pairs(data: Path, n: int) -> list[tuple[str, str, str]]:
-    """The first ``n`` pairs of the file, label first: neighbours share a premise, as in the whole of SNLI."""
+    """The first ``n`` pairs of the file, label first. Adjacent pairs share a premise, as in all of SNLI."""
     import gzip
 
     with gzip.open(data / "nli/snli-train-100k.tsv.gz", "rt", encoding="utf-8") as lines:
@@ -86,7 +86,7 @@ def snli_pairs(data: Path, n: int) -> list[tuple[str, str, str]]:
 
 
 def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> None:
-    """Our loop, over all pairs once."""
+    """Train with Twinvec, for one epoch."""
     from twinvec.data.roles import DataSource
     from twinvec.training.loop import start_training, train_steps
     from twinvec.training.prepare import prepare, read_material
@@ -109,7 +109,7 @@ def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> 
 
 
 def train_rival(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> None:
-    """sentence-transformers' trainer with the same recipe, over all pairs once."""
+    """Train with sentence-transformers and the same recipe, for one epoch."""
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
@@ -162,7 +162,7 @@ def train_rival(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) ->
 
 
 def curve(losses: list[float], size: int) -> Iterator[float]:
-    """Mean loss of each run of ``size`` steps."""
+    """Mean loss of every ``size`` steps."""
     for start in range(0, len(losses) - size + 1, size):
         yield fmean(losses[start : start + size])
 
@@ -171,16 +171,16 @@ CONTENDERS = {"sentence-transformers": train_rival, "twinvec": train_ours}
 
 
 def main() -> None:
-    """Give turns, or be one of the two who take them."""
+    """Run the benchmark, or one of its two trainers."""
     parser = arguments(__doc__)
     parser.set_defaults(rounds=15)
     parser.add_argument("--contender", choices=CONTENDERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.data is None:
-        sys.exit("This benchmark needs SNLI: name its folder with --data or TWINVEC_DATA.")
+        sys.exit("This benchmark requires SNLI: pass --data or set TWINVEC_DATA.")
     n_turns = N_WARM_TURNS + options.rounds
     if options.contender:
-        sys.stdout = sys.stderr  # a trainer that prints must not answer for the benchmark
+        sys.stdout = sys.stderr  # what a trainer prints must not mix with its answers
         pairs = snli_pairs(options.data, BATCH * TURN_STEPS * n_turns)
         CONTENDERS[options.contender](options.model, pairs, Turns())
         return
@@ -196,7 +196,7 @@ def main() -> None:
 
 
 def report(running: dict[str, Contender], options: argparse.Namespace) -> None:
-    """Print speeds and curves, and write them down."""
+    """Print and write the speeds and loss curves."""
     rates = {name: BATCH * TURN_STEPS / median(contender.seconds[N_WARM_TURNS:]) for name, contender in running.items()}
     rival = rates["sentence-transformers"]
     size = min(len(contender.losses) for contender in running.values()) // 8

@@ -1,8 +1,8 @@
-"""Vectors for the search benchmarks: of real texts, and any number more by perturbing these.
+"""Vectors for the search benchmarks: of real texts, and any number of perturbed ones.
 
-A perturbed vector is that of a real text plus Gaussian noise, at length 1 again. The noise has the covariance of the
-real vectors, so that it leads where texts do lead ("real"), or goes all ways alike ("even"), which no text does and
-every index finds harder. Rows are made from a seed when asked for, so that a set may be larger than memory and disk.
+A perturbed vector is the vector of a real text plus Gaussian noise, normalized to length 1. The noise has the
+covariance of the real vectors ("real"), or is the same in all directions ("even"), which is unlike texts and harder
+for every index. Rows are generated from a seed on demand, so that a set may be larger than memory and disk.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from twinvec.search.exact import Workers
 from twinvec.types import Vectors
 
 ENGLISH = ("argument", "nli", "search", "sts", "transfer")
-PIECE = 1024  # rows that are made from one seed
-HELD_OUT = 2_000  # real texts that no stored vector is made of: queries are
+PIECE = 1024  # rows per seed
+HELD_OUT = 2_000  # real texts that only queries are made from
 
 Shape = Literal["real", "even"]
 
 
 def real_texts(data: Path | None) -> tuple[list[str], str]:
-    """All different English texts of three words and more, seeded; without the data, sentences of documentation."""
+    """All distinct English texts of three or more words, in seeded order; without the data, docstring sentences."""
     if data is None or not (data / "nli").is_dir():
         from twinvec.data.sentences import gather_sentences
 
@@ -46,7 +46,7 @@ def real_texts(data: Path | None) -> tuple[list[str], str]:
 
 
 def real_vectors(texts: list[str], model: str, folder: Path) -> Vectors:
-    """Vectors ``(n, width)`` of the texts at length 1; made once and kept in the folder, mapped from there."""
+    """Unit vectors ``(n, width)`` of the texts, computed once, stored in the folder and memory-mapped."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"real-{Path(model).name}-{len(texts)}.npy"
     if not path.exists():
@@ -61,9 +61,9 @@ def real_vectors(texts: list[str], model: str, folder: Path) -> Vectors:
 
 @dataclass(frozen=True)
 class Perturbed:
-    """``n`` vectors, each that of a real text plus noise whose length is about ``noise``, at length 1.
+    """``n`` unit vectors, each of a real text plus noise of length about ``noise``.
 
-    It is a source of rows as ``twinvec.search.build_index`` reads them: ``source[a:b]`` is ``(b - a, width)``.
+    ``twinvec.search.build_index`` can read it: ``source[a:b]`` is ``(b - a, width)``.
     """
 
     base: Vectors = field(repr=False)
@@ -87,22 +87,22 @@ class Perturbed:
 
     def __getitem__(self, rows: slice, /) -> Vectors:
         start, stop, step = rows.indices(self.n)
-        assert step == 1, "rows are made in order"
+        assert step == 1, "only contiguous rows"
         pieces = range(start // PIECE, -(-stop // PIECE))
         with Workers() as workers:
             made: Vectors = np.concatenate(
                 [np.empty((0, self.shape[1]), np.float32), *workers.map(self._piece, pieces)]
             )
         first = pieces.start * PIECE
-        return np.array(made[start - first : stop - first])  # a view would keep all of it in memory
+        return np.array(made[start - first : stop - first])  # a view would keep all pieces in memory
 
     def blocks(self, n_rows: int, start: int = 0) -> Iterator[tuple[int, Vectors]]:
-        """All rows from ``start`` on, ``n_rows`` at a time, each block with the number of its first row."""
+        """All rows from ``start`` on, in blocks of ``n_rows``, each with the index of its first row."""
         for first in range(start, self.n, n_rows):
             yield first, self[first : min(first + n_rows, self.n)]
 
     def facts(self) -> dict[str, Any]:
-        """What a reader must know of the set."""
+        """The description of the set for a result file."""
         cosines = np.concatenate([self._cosines_to_base(piece) for piece in range(min(16, -(-self.n // PIECE)))])
         return {
             "n_vectors": self.n,
@@ -118,7 +118,7 @@ class Perturbed:
         return self._made(number)[1]
 
     def _made(self, number: int) -> tuple[Vectors, Vectors]:
-        """The real vectors, and the perturbed ones, of one piece: ``(PIECE, width)`` each."""
+        """The real and the perturbed vectors of one piece, ``(PIECE, width)`` each."""
         rng = np.random.default_rng([self.seed, number])
         real = self.base[rng.integers(len(self.base), size=PIECE)]
         noise = rng.standard_normal((PIECE, self.shape[1]), dtype=np.float32)
@@ -134,7 +134,7 @@ class Perturbed:
 
 
 def _mixing(base: Vectors) -> Vectors:
-    """A matrix ``(width, width)`` that gives even noise the covariance of real vectors and a mean square length of 1.
+    """A matrix ``(width, width)`` that gives white noise the covariance of ``base`` and a mean square length of 1.
 
     >>> _mixing(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]], dtype=np.float32)).round(3).tolist()
     [[1.0, 0.0], [0.0, 0.0]]

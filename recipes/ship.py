@@ -1,8 +1,8 @@
-"""Put a trained model into the package, and what it was made of and how it learned into the docs.
+"""Copy a trained model into the package, and its training texts, log and learning curve into the docs.
 
     python recipes/ship.py TRAINED_FOLDER recipes/texts.sources.json
 
-The folder's name is the model's: twinvec-mini or twinvec-static. The texts that taught it go into its card.
+The folder has the name of the model: twinvec-mini or twinvec-static. Its card lists the training texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 MODELS, DOCS = ROOT / "src/twinvec/models", ROOT / "docs/models"
 NEEDED = ("config.json", "config_sentence_transformers.json", "model.safetensors", "modules.json", "tokenizer.json")
 ALSO = ("sentence_bert_config.json", "tokenizer_config.json", "special_tokens_map.json", "1_Pooling")
-MADE_OF = """{begun}
+CARD = """{start}
 
 ## Training texts and licenses
 
@@ -29,13 +29,13 @@ that occur in an evaluation file were removed.
 
 {lines}
 """
-LOGGED_EVERY = 10  # steps; the whole log would be larger than it is telling
+LOG_EVERY = 10  # steps; the full log is large and adds little
 
 
 def ship(trained: Path, record: dict[str, Any]) -> None:
-    """Copy what inference needs, write the card, keep the run's traces."""
+    """Copy the files for inference, write the card, and copy the records of the training."""
     if trained.name not in SHIPPED or not (trained / "training").is_dir():
-        sys.exit(f"{trained} is no folder of a training run named {' or '.join(SHIPPED)}: nothing is changed.")
+        sys.exit(f"{trained} is not the folder of a training run named {' or '.join(SHIPPED)}. Nothing was changed.")
     target, short = MODELS / trained.name, trained.name.removeprefix("twinvec-")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -52,15 +52,15 @@ def ship(trained: Path, record: dict[str, Any]) -> None:
     shutil.copyfile(trained / "training/curve.png", DOCS / f"{short}-curve.png")
     shutil.copyfile(trained / "training/scores.json", DOCS / f"{short}-scores.json")
     rows = (trained / "training/log.jsonl").read_text(encoding="utf-8").splitlines()
-    kept = [row for row in rows if "dev" in (found := json.loads(row)) or found.get("step", 0) % LOGGED_EVERY == 0]
+    kept = [row for row in rows if "dev" in (found := json.loads(row)) or found.get("step", 0) % LOG_EVERY == 0]
     (DOCS / f"{short}-log.jsonl").write_text("\n".join(kept) + "\n", encoding="utf-8")
     (DOCS / "texts.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def card(trained_card: str, record: dict[str, Any]) -> str:
-    """The card of the training run, with language and licence in its head and the texts at its end."""
-    begun = trained_card.replace("---\n", "---\nlanguage: en\nlicense: apache-2.0\n", 1)
-    begun = begun.replace(
+    """The card of the training run, with language and license in its header and the training texts at its end."""
+    start = trained_card.replace("---\n", "---\nlanguage: en\nlicense: apache-2.0\n", 1)
+    start = start.replace(
         "`training/` holds this recipe, the log and the learning curve.", "The log is in docs/models."
     )
     lines = [
@@ -69,9 +69,7 @@ def card(trained_card: str, record: dict[str, Any]) -> str:
         for each in record["sources"]
         if each["texts"]
     ]
-    return MADE_OF.format(
-        begun=begun.rstrip(), texts=record["texts"], removed=record["removed"], lines="\n".join(lines)
-    )
+    return CARD.format(start=start.rstrip(), texts=record["texts"], removed=record["removed"], lines="\n".join(lines))
 
 
 if __name__ == "__main__":

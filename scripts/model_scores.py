@@ -1,8 +1,8 @@
-"""Put evaluations beside each other: the scores that the page of our models shows.
+"""Collect the scores of several evaluations, for the page of our models.
 
     python scripts/model_scores.py NAME=EVALUATION.json [NAME=...] > docs/models/scores.json
 
-Each file is written by ``twinvec evaluate --json``; what is averaged is named here and nowhere else.
+Each file is written by ``twinvec evaluate --json``. This script defines which tasks are averaged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SPEARMAN = "Spearman of cosine x 100, all pairs together"
 
 
 def scores(file: Path) -> dict[str, Any]:
-    """STS and transfer scores with their averages, and nDCG@10, all x 100."""
+    """The STS and transfer scores with their averages, and nDCG@10, all x 100."""
     evaluation = json.loads(file.read_text(encoding="utf-8"))
     found: dict[str, float] = {}
     wanted = {**dict.fromkeys(STS, SPEARMAN), **dict.fromkeys(TRANSFER, "Accuracy"), "cranfield": "nDCG@10"}
@@ -36,7 +36,7 @@ def scores(file: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    given = dict(argument.split("=", 1) for argument in sys.argv[1:])
-    if not given:
+    files = dict(argument.split("=", 1) for argument in sys.argv[1:])
+    if not files:
         sys.exit(__doc__)
-    print(json.dumps({name: scores(Path(file)) for name, file in given.items()}, indent=1))
+    print(json.dumps({name: scores(Path(file)) for name, file in files.items()}, indent=1))

@@ -1,4 +1,4 @@
-"""How scores, texts and layers of models are shown."""
+"""Renders the scores, training texts and layers of models as Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHANCE = 0.05
 
 
 def scores(result: dict[str, Any]) -> str:
-    """Our models beside their teachers, one a column."""
+    """Scores of our models and their teachers, one model per column."""
     header = ["", *result]
     models = list(result.values())
     rows = [[task, *(f"{model['sts'][task]:.2f}" for model in models)] for task in models[0]["sts"]]
@@ -23,14 +23,14 @@ def scores(result: dict[str, Any]) -> str:
 
 
 def averages(result: dict[str, Any]) -> str:
-    """Models by their averages alone, one a row."""
+    """Average scores, one model per row."""
     header = ["", "STS average", "transfer average", "Cranfield nDCG@10"]
-    wanted = "sts_average", "transfer_average", "cranfield"
-    return table(header, [[name, *(f"{model[each]:.2f}" for each in wanted)] for name, model in result.items()])
+    keys = "sts_average", "transfer_average", "cranfield"
+    return table(header, [[name, *(f"{model[key]:.2f}" for key in keys)] for name, model in result.items()])
 
 
 def texts(result: dict[str, Any]) -> str:
-    """What the training texts are, and under which licence."""
+    """The training texts and their licenses."""
     rows = [
         [
             f"{each['name']}: {each['kind']}",
@@ -42,13 +42,13 @@ def texts(result: dict[str, Any]) -> str:
     ]
     removed = ", ".join(f"{name} {count:,}" for name, count in result["removed_by_file"].items())
     return (
-        f"{table(['source', 'texts', 'package', 'licence'], rows)}\n\n"
-        f"{result['texts']:,} texts; removed because an evaluation file has them: {result['removed']:,} ({removed})."
+        f"{table(['source', 'texts', 'package', 'license'], rows)}\n\n"
+        f"{result['texts']:,} texts. Removed because an evaluation file has them: {result['removed']:,} ({removed})."
     )
 
 
 def frontier(result: dict[str, Any]) -> str:
-    """Shapes of students."""
+    """Size, speed and score of students of different shapes."""
     rows = [
         [
             row["shape"],
@@ -59,22 +59,29 @@ def frontier(result: dict[str, Any]) -> str:
         ]
         for row in result["rows"]
     ]
-    header = ["shape", "MB", "times faster, float32", "int8", f"{result['dev']}, after {result['steps']} steps"]
+    header = [
+        "shape",
+        "MB",
+        "times faster, float32",
+        "times faster, int8",
+        f"{result['dev']} after {result['steps']} steps",
+    ]
     return table(header, rows)
 
 
 def layers(result: dict[str, Any]) -> str:
-    """The best and the worst choice of layers of each size."""
+    """The best and the worst choice of layers, for each number of layers."""
     rows = []
     for count in sorted({len(row["layers"]) for row in result["rows"]}):
         ranked = [row for row in result["rows"] if len(row["layers"]) == count]
         best, worst = (f"{', '.join(map(str, row['layers']))}: {row['dev']:.2f}" for row in (ranked[0], ranked[-1]))
         rows.append([f"{count} of 6 layers", best, worst])
-    return f"{table(['untrained', 'best', 'worst'], rows)}\n\nSTSb dev, Spearman x 100; all six: {result['whole']:.2f}."
+    caption = f"STSb dev, Spearman x 100; all six layers: {result['whole']:.2f}."
+    return f"{table(['untrained', 'best', 'worst'], rows)}\n\n{caption}"
 
 
 def words(result: dict[str, Any]) -> str:
-    """How unevenly words move, in each model of the layer lab."""
+    """How unevenly the states of words change from layer to layer, for each model."""
     rows = [
         [each["model"], *(", ".join(part[:6]) for part in (each["lowest"], each["middle"], each["highest"][::-1]))]
         for each in result["models"]
@@ -87,17 +94,17 @@ def words(result: dict[str, Any]) -> str:
         ]
         for each in result["models"]
     ]
-    sorts = ["variance", "lowest", "middle", "highest"]
-    means = ["function words, as seen", "content words", "function words, each once", "content words"]
+    extremes = ["variance", "lowest", "middle", "highest"]
+    means = ["function words, every occurrence", "content words", "function words, each word once", "content words"]
     header = ["variance", *means, "content above function"]
     return (
-        f"{table(sorts, rows)}\n\n{table(header, groups)}\n\n"
-        f"*{result['texts']:,} {result['source']}; words seen at least {result['min_count']} times.*"
+        f"{table(extremes, rows)}\n\n{table(header, groups)}\n\n"
+        f"*{result['texts']:,} {result['source']}; words that occur at least {result['min_count']} times.*"
     )
 
 
 def sweeps(result: dict[str, Any]) -> str:
-    """Each model's own readout, and the best."""
+    """The own readout of each model, and the best."""
     rows = []
     for each in result["sweeps"]:
         own, best = each["own"], each["best"]
@@ -106,19 +113,25 @@ def sweeps(result: dict[str, Any]) -> str:
         lead = f"{best['lead']:+.2f}, p = {best['p_corrected']:.3f}" if is_other else ""
         rows.append([each["model"], own["name"], interval, f"{best['name']}: {best['score']:.2f}", lead])
     first = result["sweeps"][0]
-    header = [f"{first['n_pairs']:,} pairs of {first['data']}", "own readout", "score", "best", "lead, corrected"]
+    header = [
+        f"{first['n_pairs']:,} pairs of {first['data']}",
+        "own readout",
+        "score",
+        "best readout",
+        "lead, corrected p",
+    ]
     return f"{table(header, rows)}\n\n*{first['protocol']}.*"
 
 
 def wk_scores(result: dict[str, Any]) -> str:
-    """Mean pooling beside SBERT-WK on every task, one model a column."""
+    """Mean pooling compared with SBERT-WK on every task, one model per column."""
     models = result["models"]
     rows = []
     for tasks in zip(*(model["comparisons"] for model in models), strict=True):
         cells = [f"{each['left']:.2f} {each['right']:.2f} ({_signed(each)})" for each in tasks]
         rows.append([f"{tasks[0]['task']}: {tasks[0]['protocol'].split(',')[0]}", *cells])
     header = ["mean, SBERT-WK (difference)", *(model["model"] for model in models)]
-    bold = f"more than chance (paired test, p < {CHANCE} after Holm's correction over a model's tasks)"
+    bold = f"more than chance (paired test, p < {CHANCE} after Holm's correction over the tasks of a model)"
     return f"{table(header, rows)}\n\nBold: {bold}."
 
 

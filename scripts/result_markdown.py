@@ -1,4 +1,4 @@
-"""Markdown tables of results, as README and docs show them."""
+"""Markdown tables, and pages that contain generated blocks."""
 
 from __future__ import annotations
 
@@ -7,31 +7,40 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["fill_pages", "table", "where"]
+__all__ = ["cells", "fill_pages", "table", "where"]
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table, the first column to the left, the others to the right."""
+    """A Markdown table; the first column is left-aligned, the others are right-aligned."""
     lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def cells(rows: Iterable[dict[str, Any]], formats: dict[str, str]) -> list[list[str]]:
+    """The formatted values of each row, by key; None becomes an empty cell.
+
+    >>> cells([{"name": "a", "seconds": 1.234, "mb": None}], {"name": "", "seconds": ".2f", "mb": ",.0f"})
+    [['a', '1.23', '']]
+    """
+    return [["" if row[key] is None else format(row[key], spec) for key, spec in formats.items()] for row in rows]
+
+
 def where(result: dict[str, Any]) -> str:
-    """On what machine, from what commit and file a result came."""
+    """The machine and the commit of a result."""
     machine = result["machine"]
     abilities = ", ".join(machine["abilities"]) or "no vector extensions listed"
     return f"*{machine['processor']}, {machine['cores']} cores ({abilities}); commit {result['commit']}.*"
 
 
 def fill_pages(pages: Iterable[Path], rendered: Callable[[str], str], *, check: bool) -> int:
-    """Write every page as it is ``rendered``; with ``check`` only name those that are behind. Returns the exit code."""
-    behind = []
+    """Write every page as ``rendered``; with ``check``, only name those that are out of date. Returns the exit code."""
+    outdated = []
     for path in pages:
         page = path.read_text(encoding="utf-8")
         if rendered(page) != page:
-            behind.append(path.name)
+            outdated.append(path.name)
             if not check:
                 path.write_text(rendered(page), encoding="utf-8")
-    if check and behind:
-        print(f"behind their results: {', '.join(behind)}; run make docs", file=sys.stderr)
-    return int(check and bool(behind))
+    if check and outdated:
+        print(f"out of date: {', '.join(outdated)}; run make docs", file=sys.stderr)
+    return int(check and bool(outdated))

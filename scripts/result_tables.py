@@ -1,9 +1,9 @@
-"""Put the newest benchmark results and the scores of our models into README and docs, between marks that name them.
+"""Update the tables in README and docs from the newest benchmark results and the scores of our models.
 
     python scripts/result_tables.py [--check]
 
-A place looks like ``<!-- results: encode -->`` ... ``<!-- end -->``. With --check nothing is written; the exit code
-says whether a page is behind its results.
+A table is a block ``<!-- results: encode -->`` ... ``<!-- end -->``. With --check nothing is written, and the exit code
+is 1 if a page is out of date.
 """
 
 from __future__ import annotations
@@ -23,16 +23,14 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
 MODELS = ROOT / "docs/models"
 LAB = ROOT / "docs/lab"
-PLACE = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- results: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def newest(name: str) -> dict[str, Any]:
-    """The latest result file of a benchmark, as dates sort as text; or the file of that name beside models or plots."""
-    for folder in (MODELS, LAB):
-        if (folder / f"{name}.json").is_file():
-            content: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-            return content
-    result: dict[str, Any] = json.loads(sorted(RESULTS.glob(f"*-{name}.json"))[-1].read_text(encoding="utf-8"))
+    """The file of this name in docs/models or docs/lab, or else the latest result of this benchmark."""
+    own = [file for folder in (MODELS, LAB) if (file := folder / f"{name}.json").is_file()]
+    file = own[0] if own else max(RESULTS.glob(f"*-{name}.json"))  # names start with the date
+    result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return result
 
 
@@ -65,21 +63,21 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "wk_scores": models.wk_scores,
 }
 
-SOURCES = {"headline": "demo"}  # blocks that show another benchmark's result; all others have a result of their name
+SOURCES = {"headline": "demo"}  # block -> the result it shows, if the names differ
 
 
 def rendered(page: str) -> str:
-    """A page with all its places filled."""
-    return PLACE.sub(lambda found: f"{found[1]}{shown(found[2])}\n{found[3]}", page)
+    """The page with all its blocks up to date."""
+    return BLOCK.sub(lambda block: f"{block[1]}{render_block(block[2])}\n{block[3]}", page)
 
 
-def shown(name: str) -> str:
-    """The newest result behind a block, as the block shows it."""
+def render_block(name: str) -> str:
+    """The content of a block, from the newest result."""
     return RENDERERS[name](newest(SOURCES.get(name, name)))
 
 
 def main(check: bool) -> int:
-    """Fill all pages, or say which are behind."""
+    """Update all pages, or name those that are out of date."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(MODELS.glob("*.md"))]
     return fill_pages(pages, rendered, check=check)
 

@@ -1,9 +1,9 @@
-"""The rooms of the package, lowest first: a module may import only from rooms above its own line.
+"""The rooms (modules and subpackages) of Twinvec, lowest first: each may import only from the lines above its own.
 
     python scripts/rooms.py [--check]
 
-The test of the layering reads this table, and docs/architecture.md shows it. With --check nothing is written; the exit
-code says whether the page is behind the table.
+Writes the table into docs/architecture.md; a test checks the imports against it. With --check nothing is written, and
+the exit code is 1 if the page is out of date.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from result_markdown import fill_pages, table
 __all__ = ["ROOMS"]
 
 PAGE = Path(__file__).parents[1] / "docs/architecture.md"
-PLACE = re.compile(r"(<!-- rooms -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- rooms -->\n).*?(<!-- end -->)", re.DOTALL)
 
-# Modules of one line may not import each other.
+# Rooms in the same line may not import each other.
 ROOMS: list[dict[str, str]] = [
     {"errors": "every error raised on purpose", "types": "array aliases, protocols"},
     {
         "choices": "allowed words, the default model, sizes in bytes; no numpy",
-        "extras": "the one gate for optional packages",
-        "json_checks": "JSON from outside, checked where it is read",
-        "ownership": "which folders are ours to replace or delete",
+        "extras": "imports of optional packages",
+        "json_checks": "checks of JSON from untrusted files",
+        "ownership": "which folders may be overwritten or deleted",
     },
     {
         "files": "JSON, atomic writes, digests, locks, sizes",
-        "vectors": "similarities, and vectors in fewer bits",
+        "vectors": "similarities, int8 and binary vectors",
         "wk": "SBERT-WK on arrays",
         "progress": "progress bars, control characters made visible",
         "metrics": "correlation, classification, clustering",
     },
-    {"vector_store": "the cache of vectors by text"},
+    {"vector_store": "cache of vectors by text"},
     {"model": "model folders: layout, saving, hub, tokenizer, identity"},
     {"engine": "config, weights, ONNX graph, layers, int8, runtimes, static tables, inspection"},
     {
-        "token_rows": "texts to rows of token ids: prompts, limits, windows",
-        "explanation": "what a vector and a cosine are made of",
+        "token_rows": "texts to token ids: prompts, limits, windows",
+        "explanation": "contributions of tokens to a vector and a cosine",
     },
-    {"encoder": "`Encoder`: texts in, one vector each out"},
+    {"encoder": "`Encoder`: texts to vectors"},
     {"loading": "`load`: from a name to an encoder"},
-    {"embedder": "`Embedder`: anything that embeds, with its identity; models and the cache in front of them"},
+    {"embedder": "`Embedder`: the protocol of everything that embeds; models and their cache"},
     {"scorer": "`Scorer`: anything that scores two texts together"},
     {"data": "tables in and out, training examples, checks, downloads"},
     {"search": "exact search, indexes, pairs, duplicates, hard negatives"},
     {
         "cluster": "k-means, agglomerative, communities, descriptions",
-        "bulk": "embedding larger than memory, shards, Ray",
+        "bulk": "embedding of data larger than memory, shards, Ray",
         "collection": "texts on disk, searchable (LanceDB)",
         "training": "recipes, network, objectives, loop, checkpoints (torch)",
     },
     {"evaluation": "tasks, statistics, systems under test, comparison"},
-    {"analysis": "what layers do; the best readout for your pairs; speed"},
+    {"analysis": "layer analysis, readout sweep, speed"},
     {"report": "HTML pages, Markdown, plots"},
     {"__init__": "the public names"},
     {"cli": "commands: parse, call the library, print"},
@@ -63,10 +63,10 @@ ROOMS: list[dict[str, str]] = [
 
 
 def rendered(page: str) -> str:
-    """The page with the table as it is now."""
+    """The page with the current table."""
     rows = [[f"`{name}`", what] for line in ROOMS for name, what in line.items() if name != "__init__"]
-    shown = table(["room", "what is in it"], rows).replace("--:", "---")
-    return PLACE.sub(lambda found: f"{found[1]}{shown}\n{found[2]}", page)
+    current = table(["room", "contents"], rows).replace("--:", "---")
+    return BLOCK.sub(lambda block: f"{block[1]}{current}\n{block[2]}", page)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Do the sums for many machines and sentences from measured rates, and put them into docs/bulk.md and docs/scale.md.
+"""Estimate the time for many machines and texts from measured rates, and update docs/bulk.md and docs/scale.md.
 
     python scripts/scale_sums.py [--check]
 
-Reads the newest ``benchmarks/results/*-bulk.json``. A place is ``<!-- sums: machines -->`` ... ``<!-- end -->``.
-With --check nothing is written; the exit code says whether a page is behind.
+Reads the newest ``benchmarks/results/*-bulk.json``. A table is a block
+``<!-- sums: machines -->`` ... ``<!-- end -->``. With --check nothing is written, and the exit code is 1 if a page is
+out of date.
 """
 
 from __future__ import annotations
@@ -16,33 +17,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from result_markdown import fill_pages, table, where
+from result_markdown import cells, fill_pages, table, where
 from twinvec.choices import show_size
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
 PAGES = [ROOT / "docs/bulk.md", ROOT / "docs/scale.md"]
-PLACE = re.compile(r"(<!-- sums: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- sums: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TEXTS = {"1 million": 10**6, "40 million": 4 * 10**7, "1 billion": 10**9}
 MACHINES = 1, 10, 100
 COLUMNS = "1 machine", "10 machines", "100 machines"
-UNMEASURED = "*Not measured yet: `python benchmarks/bulk.py`, then `make docs`.*"
 
 
 def show_time(seconds: float) -> str:
-    """A time in the unit that people would use.
+    """A duration in a suitable unit.
 
     >>> show_time(0.2), show_time(90), show_time(5400), show_time(200000), show_time(1e10)
     ('0.2 s', '90 s', '90 min', '2.3 days', '317 years')
     """
-    for unit, size, most in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48), ("days", 86400, 730)):
-        if seconds < most * size:
+    for unit, size, limit in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48), ("days", 86400, 730)):
+        if seconds < limit * size:
             return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
     return f"{seconds / (365.25 * 86400):,.0f} years"
 
 
 def seconds_to_embed(n_texts: float, n_machines: int, *, rate: float, driver: float) -> float:
-    """Machines add up, until the one that plans and writes cannot follow.
+    """The time to embed on several machines; the driver, which plans and writes, limits the total rate.
 
     >>> seconds_to_embed(1000, 10, rate=5, driver=100), seconds_to_embed(1000, 100, rate=5, driver=100)
     (20.0, 10.0)
@@ -51,17 +51,14 @@ def seconds_to_embed(n_texts: float, n_machines: int, *, rate: float, driver: fl
 
 
 def rates(result: dict[str, Any]) -> str:
-    """End to end beside the encoder alone, and what one process does beside embedding."""
-    rows = [
-        [
-            row["name"],
-            f"{row['encoder_per_second']:,.0f}",
-            f"{row['bulk_per_second']:,.0f}",
-            f"{row['share']:.0%}",
-            f"{row['bytes_per_text']:,.0f}",
-        ]
-        for row in result["rows"]
-    ]
+    """The rate of a whole job compared with the encoder alone, and the rates of the other work."""
+    formats = {
+        "name": "",
+        "encoder_per_second": ",.0f",
+        "bulk_per_second": ",.0f",
+        "share": ".0%",
+        "bytes_per_text": ",.0f",
+    }
     header = [f"{result['n_texts']:,} texts", "encoder alone, texts/s", "whole job, texts/s", "share", "bytes per text"]
     driver = result["driver"]
     also = (
@@ -69,11 +66,11 @@ def rates(result: dict[str, Any]) -> str:
         f"{driver['no_model']:,} texts/s. A second run over unchanged rows reaches {driver['again']:,} texts/s, and "
         f"`read_bulk` {driver['read']:,} texts/s. Peak memory over all models was {result['peak_mb']} MB."
     )
-    return f"{table(header, rows)}\n\n{also}\n\n{where(result)}"
+    return f"{table(header, cells(result['rows'], formats))}\n\n{also}\n\n{where(result)}"
 
 
 def machines(result: dict[str, Any]) -> str:
-    """Times to embed so many texts on so many machines, for every model measured."""
+    """Estimated times to embed on 1, 10 and 100 machines, for every measured model."""
     driver = result["driver"]["no_model"]
     rows = [
         [
@@ -85,12 +82,12 @@ def machines(result: dict[str, Any]) -> str:
         for row in result["rows"]
         for amount, n_texts in TEXTS.items()
     ]
-    header = ["embedding", *COLUMNS, "on disk", "most machines per driver"]
+    header = ["embedding", *COLUMNS, "on disk", "machines per driver, at most"]
     return f"{table(header, rows)}\n\n{where(result)}"
 
 
 def scans(result: dict[str, Any]) -> str:
-    """Times of an exact search and of all pairs over so many texts on so many machines."""
+    """Estimated times of exact search and of all pairs on 1, 10 and 100 machines."""
     driver = result["driver"]
     rows = []
     for amount, n_texts in TEXTS.items():
@@ -106,24 +103,15 @@ def _times(work: float, rate: float) -> list[str]:
 RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {"rates": rates, "machines": machines, "scans": scans}
 
 
-def newest() -> dict[str, Any] | None:
-    """The latest result, as dates sort as text."""
-    found = sorted(RESULTS.glob("*-bulk.json"))
-    return json.loads(found[-1].read_text(encoding="utf-8")) if found else None
-
-
-def rendered(page: str, result: dict[str, Any] | None) -> str:
-    """A page with all its places filled."""
-
-    def fill(place: re.Match[str]) -> str:
-        return f"{place[1]}{UNMEASURED if result is None else RENDERERS[place[2]](result)}\n{place[3]}"
-
-    return PLACE.sub(fill, page)
+def rendered(page: str, result: dict[str, Any]) -> str:
+    """The page with all its blocks up to date."""
+    return BLOCK.sub(lambda block: f"{block[1]}{RENDERERS[block[2]](result)}\n{block[3]}", page)
 
 
 def main(check: bool) -> int:
-    """Fill the pages, or say which are behind."""
-    return fill_pages(PAGES, partial(rendered, result=newest()), check=check)
+    """Update the pages, or name those that are out of date."""
+    newest = max(RESULTS.glob("*-bulk.json"))  # names start with the date
+    return fill_pages(PAGES, partial(rendered, result=json.loads(newest.read_text(encoding="utf-8"))), check=check)
 
 
 if __name__ == "__main__":

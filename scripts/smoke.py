@@ -1,4 +1,4 @@
-"""Try the installed core, with no extra and no network, on its own model and on one made here: CI runs it on the wheel.
+"""Test an installed wheel without extras and without network, with the shipped model and a generated one. Run by CI.
 
 python scripts/smoke.py WHEEL
 """
@@ -24,7 +24,7 @@ MOST_WHEEL_BYTES = 30_000_000
 
 
 def main(wheel: Path) -> None:
-    """Encode with the core alone, and meet the errors for what is not installed."""
+    """Encode with the core alone, and check the error for a missing extra."""
     sys.addaudithook(refuse_network)
     assert "site-packages" in twinvec.__file__, twinvec.__file__
     assert find_spec("torch") is None and find_spec("openvino") is None
@@ -37,19 +37,19 @@ def main(wheel: Path) -> None:
 
 
 def refuse_network(event: str, _: tuple[object, ...]) -> None:
-    """An audit hook that lets nothing ask for an address or connect."""
+    """An audit hook that fails on any name lookup or connection."""
     if event in ("socket.getaddrinfo", "socket.connect"):
-        raise AssertionError(f"{event}: the network was asked")
+        raise AssertionError(f"{event}: the network was used")
 
 
 def try_own_model() -> None:
-    """The command of the quick start, as it is installed."""
+    """Run the command of the quick start."""
     near, far = similarity("a cat", "a kitten"), similarity("a cat", "the stock market")
     assert 1 > near > far + 0.2, (near, far)
 
 
 def similarity(left: str, right: str) -> float:
-    """What the command prints."""
+    """The score that ``twinvec similarity`` prints."""
     (command,) = entry_points(group="console_scripts", name="twinvec")
     printed = io.StringIO()
     with redirect_stdout(printed), suppress(SystemExit):
@@ -58,7 +58,7 @@ def similarity(left: str, right: str) -> float:
 
 
 def try_other_model(model: Path) -> None:
-    """A model folder, in two precisions, and a runtime that is not there."""
+    """Encode with a model folder in two precisions, and ask for a runtime that is not installed."""
     exact = twinvec.load(model).encode(["the cat sits", "a dog"])
     small = twinvec.load(model, precision="int8").encode(["the cat sits", "a dog"])
     assert np.allclose(np.linalg.norm(exact, axis=1), 1, atol=1e-5)
@@ -68,7 +68,7 @@ def try_other_model(model: Path) -> None:
     except twinvec.TwinvecError as error:
         assert "pip install 'twinvec[fast]'" in str(error), error
     else:
-        raise AssertionError("openvino is not installed, but no error came")
+        raise AssertionError("openvino is not installed, but no error was raised")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Digests of what Twinvec computes, to see that a change of structure changed nothing.
+"""Record digests of what Twinvec computes, to verify that a refactoring changes no result.
 
     python scripts/witness.py record before.json      # at the old commit
     python scripts/witness.py compare before.json     # at the new one, on the same machine
 
-It embeds with the shipped models and with tiny seeded ones, runs a bulk job, builds indexes, trains a tiny model with
-every objective (whole, and stopped and resumed), evaluates, clusters and searches a collection, and keeps a digest
-of the bits of each result. Evaluation runs if TWINVEC_DATA names a data folder. Needs all extras.
+It embeds with the shipped models and with tiny random ones, runs a bulk job, builds indexes, trains a tiny model with
+every objective (uninterrupted, and stopped and resumed), evaluates, clusters, searches a collection, and stores a
+digest of the bits of each result. Evaluation requires a data folder in TWINVEC_DATA. Requires all extras.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ OBJECTIVES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def digest(values: object) -> str:
-    """The first half of a sha256: of an array's bits and shape, or of anything else as JSON."""
+    """The first half of the sha256 of an array's bits and shape, or of any other value as JSON."""
     state = hashlib.sha256()
     if isinstance(values, np.ndarray):
         state.update(f"{values.dtype.str} {values.shape}".encode() + np.ascontiguousarray(values).tobytes())
@@ -68,7 +68,7 @@ def digest(values: object) -> str:
 
 
 def file_digests(folder: Path, pattern: str) -> list[str]:
-    """Name and digest of the files of a folder that a pattern finds."""
+    """Name and digest of all files in a folder that match a pattern."""
     files = sorted(file for file in folder.rglob(pattern) if file.is_file())
     return [f"{file.relative_to(folder)} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files]
 
@@ -104,7 +104,7 @@ def vectors(work: Path) -> Iterator[tuple[str, object]]:
 
 
 def bulk(work: Path) -> Iterator[tuple[str, object]]:
-    """A bulk folder: its shards' bytes, and its rows as they are read."""
+    """The shards of a bulk folder, and the rows that it returns."""
     source = work / "texts.txt"
     texts = sample_texts(150)
     source.write_text("\n".join([*texts, *texts[:30]]) + "\n")
@@ -119,7 +119,7 @@ def bulk(work: Path) -> Iterator[tuple[str, object]]:
 
 
 def searches(work: Path) -> Iterator[tuple[str, object]]:
-    """Exact search, pairs, duplicates, and every kind of index with its files."""
+    """Exact search, pairs, duplicates, and the hits and files of every kind of index."""
     rng = np.random.default_rng(0)
     rows = (rng.normal(size=(60, 32))[rng.integers(60, size=3000)] + 0.5 * rng.normal(size=(3000, 32))).astype("f4")
     queries = rows[::100] + np.float32(0.1)
@@ -146,7 +146,7 @@ def searches(work: Path) -> Iterator[tuple[str, object]]:
 
 
 def clusters(work: Path) -> Iterator[tuple[str, object]]:
-    """The labels that each algorithm gives to sentences."""
+    """The labels that each algorithm assigns to sentences."""
     rows = twinvec.load("twinvec-static", long="cut").encode(sample_texts(600))
     yield "k-means", KMeans(KMeansSettings(12)).fit(rows).labels_
     yield "agglomerative", Agglomerative(AgglomerativeSettings(0.6)).fit(rows).labels_
@@ -175,7 +175,7 @@ def _marked(path: Path) -> Path:
 
 
 def training(work: Path) -> Iterator[tuple[str, object]]:
-    """The weights of a tiny model after each objective, run whole and run in two parts."""
+    """The weights of a tiny model after each objective, trained without and with an interruption."""
     from twinvec.training.loop import StepReport
     from twinvec.training.recipe import DataPart
     from twinvec.training.run import RunOptions, run_recipe
@@ -211,7 +211,7 @@ def training(work: Path) -> Iterator[tuple[str, object]]:
 
 
 def evaluation(work: Path) -> Iterator[tuple[str, object]]:
-    """All digits of an evaluation: numbers, intervals and predictions."""
+    """The scores and intervals of an evaluation, to the last digit."""
     from twinvec.embedder import CachedEmbedder, ModelEmbedder
     from twinvec.evaluation.evaluate import load_tasks, run_suite
 
@@ -220,8 +220,8 @@ def evaluation(work: Path) -> Iterator[tuple[str, object]]:
         return
     cached = CachedEmbedder(ModelEmbedder("twinvec-static"), None)
     for run in run_suite(load_tasks(EVALUATED, Path(data)), cached.embed):
-        for place, result in enumerate(run.results):
-            yield f"{run.name} {place}", repr((result.value, result.low, result.high))
+        for number, result in enumerate(run.results):
+            yield f"{run.name} {number}", repr((result.value, result.low, result.high))
 
 
 PARTS: dict[str, Callable[[Path], Iterator[tuple[str, object]]]] = {
@@ -236,7 +236,7 @@ PARTS: dict[str, Callable[[Path], Iterator[tuple[str, object]]]] = {
 
 
 def record(parts: list[str]) -> dict[str, str]:
-    """The digest of every result of some parts."""
+    """The digest of every result of these parts."""
     found = {}
     for part in parts:
         with TemporaryDirectory(prefix="witness-") as folder:
@@ -247,19 +247,21 @@ def record(parts: list[str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Record, or compare with what was recorded; 1 if anything differs."""
+    """Record digests, or compare with recorded ones; returns 1 if any differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=["record", "compare"])
     parser.add_argument("file", type=Path)
     parser.add_argument("--part", action="append", choices=list(PARTS), help="only this part; may be repeated")
-    given = parser.parse_args()
-    parts = given.part or list(PARTS)
+    options = parser.parse_args()
+    parts = options.part or list(PARTS)
     found = record(parts)
-    if given.action == "record":
-        given.file.write_text(json.dumps(found, indent=1) + "\n")
-        print(f"{len(found)} digests in {given.file}")
+    if options.action == "record":
+        options.file.write_text(json.dumps(found, indent=1) + "\n")
+        print(f"{len(found)} digests in {options.file}")
         return 0
-    before = {name: value for name, value in json.loads(given.file.read_text()).items() if name.split(":")[0] in parts}
+    before = {
+        name: value for name, value in json.loads(options.file.read_text()).items() if name.split(":")[0] in parts
+    }
     wrong = [name for name in {**before, **found} if before.get(name) != found.get(name)]
     for name in wrong:
         print(f"differs: {name}: {before.get(name, 'not recorded')} -> {found.get(name, 'not computed')}")

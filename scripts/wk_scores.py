@@ -1,9 +1,9 @@
-"""Put mean pooling beside SBERT-WK: the table of docs/wk.md, from what ``twinvec compare --json`` printed.
+"""Compare mean pooling with SBERT-WK, for docs/wk.md, from the output of ``twinvec compare --json``.
 
     python scripts/wk_scores.py NAME=MEAN-AND-WK.json,MEAN-AND-WK-PEARSON.json [NAME=...] > docs/lab/wk_scores.json
 
-Of each model two comparisons, mean pooling first: Spearman over all pairs, and Pearson averaged over subsets with
-SentEval's trained model for STSb and SICK-R.
+Each model has two comparisons, with mean pooling as the first system: Spearman over all pairs, and Pearson averaged
+over subsets with SentEval's trained model for STSb and SICK-R.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ KEPT = ("task", "protocol", "left", "right", "difference", "low", "high", "p", "
 
 
 def comparisons(file: str) -> list[dict[str, Any]]:
-    """Each task's two scores and the paired test, without the names of the models' folders."""
-    found = json.loads(Path(file).read_text(encoding="utf-8"))
-    return [{name: each[name] for name in KEPT} for each in found]
+    """The two scores of each task and the paired test, without the folder names of the models."""
+    return [{name: each[name] for name in KEPT} for each in json.loads(Path(file).read_text(encoding="utf-8"))]
 
 
 if __name__ == "__main__":
-    given = dict(argument.split("=", 1) for argument in sys.argv[1:])
-    if not given:
+    files = dict(argument.split("=", 1) for argument in sys.argv[1:])
+    if not files:
         sys.exit(__doc__)
     models = [
-        {"model": name, "comparisons": [each for file in files.split(",") for each in comparisons(file)]}
-        for name, files in given.items()
+        {"model": name, "comparisons": [each for file in pair.split(",") for each in comparisons(file)]}
+        for name, pair in files.items()
     ]
     print(json.dumps({"models": models}, indent=1))

@@ -54,7 +54,7 @@ def child(encoder, connection):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
-def test_a_forked_child_goes_on_encoding(shared):
+def test_a_forked_child_can_encode(shared):
     expected = shared.encode(TEXTS)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -139,7 +139,7 @@ def in_another_thread(work):
 @pytest.mark.parametrize("call", [lambda work: work(), in_another_thread], ids=["same thread", "another thread"])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("runtime", runtimes())
-def test_what_visits_layers_may_use_the_same_encoder(tiny_bert, runtime, threads, call):
+def test_a_layer_visitor_may_use_the_same_encoder(tiny_bert, runtime, threads, call):
     encoder = twinvec.load(tiny_bert, runtime=runtime, threads=threads)
     expected = encoder.encode(TEXTS)
     seen = []
@@ -156,7 +156,7 @@ def test_what_visits_layers_may_use_the_same_encoder(tiny_bert, runtime, threads
         np.testing.assert_allclose(vectors, expected[owners], atol=2e-6)
 
 
-def test_an_error_of_what_visits_layers_reaches_the_caller(tiny_bert):
+def test_an_error_in_a_layer_visitor_reaches_the_caller(tiny_bert):
     encoder = twinvec.load(tiny_bert, threads=2)
 
     def visit(batch):

@@ -57,7 +57,7 @@ def test_no_texts_and_one_string(tmp_path):
         embed("a text")
 
 
-def test_without_a_folder_nothing_is_written_and_texts_are_still_asked_for_once(tmp_path, monkeypatch):
+def test_without_a_folder_nothing_is_written_and_texts_are_still_embedded_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     subject = Lengths()
     embed = CachedEmbedder(subject, None).embed
@@ -96,7 +96,7 @@ def test_calls_are_large_but_bounded_so_that_a_kill_costs_little(tmp_path):
 
 def test_another_width_is_refused(tmp_path):
     CachedEmbedder(Lengths(), tmp_path).embed(["a"])
-    with pytest.raises(InputError, match="width 3; those before have width 2"):
+    with pytest.raises(InputError, match="width 3; earlier vectors have width 2"):
         CachedEmbedder(Lengths(width=3), tmp_path).embed(["b"])
 
 
@@ -168,7 +168,7 @@ def test_a_damaged_file_costs_its_own_vectors_only(tmp_path_factory, place, shar
     assert np.array_equal(whole.vectors(whole.rows(keys)), vectors)
 
 
-def test_what_a_killed_writer_leaves_is_not_read(tmp_path):
+def test_files_of_a_killed_writer_are_not_read(tmp_path):
     keys, vectors = fill(tmp_path)
     new, old = (tmp_path / f".{letter * 32}.vectors.partial-0123456789abcdef" for letter in "ab")
     others = tmp_path / ".mine.partial"
@@ -198,7 +198,7 @@ def test_two_processes_write_at_once(tmp_path):
     assert np.array_equal(store.vectors(rows)[:, 0], np.arange(30))
 
 
-def test_a_disk_that_refuses_costs_the_cache_and_not_the_work(tmp_path, caplog):
+def test_a_disk_error_loses_the_cache_but_not_the_work(tmp_path, caplog):
     store = VectorStore(tmp_path / "file" / "store")
     (tmp_path / "file").write_text("")
     store.add([text_key("a")], np.ones((1, 2), dtype=np.float32))

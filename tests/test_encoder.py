@@ -16,7 +16,7 @@ from twinvec.errors import InputError, TextTooLongError, UnknownNameError
 SENTENCES = ["the cat sits on the mat", "a dog", "", "rain in the old city and sun on the river", "a dog"]
 
 
-def test_a_string_gives_one_vector_a_list_one_row_each_and_nothing_an_empty_array(encoder):
+def test_a_string_gives_one_vector_a_list_one_row_per_text_and_an_empty_list_no_rows(encoder):
     assert encoder.encode("the cat").shape == (32,)
     assert encoder.encode(["the cat"]).shape == (1, 32)
     empty = encoder.encode([])
@@ -37,7 +37,7 @@ texts_strategy = st.lists(st.lists(st.sampled_from(WORDS), max_size=20).map(" ".
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=texts_strategy, data=st.data())
-def test_order_and_neighbours_change_nothing_beyond_two_millionths(encoder, texts, data):
+def test_order_and_batch_change_at_most_two_millionths(encoder, texts, data):
     order = data.draw(st.permutations(range(len(texts))))
     straight, shuffled = encoder.encode(texts), encoder.encode([texts[i] for i in order])
     np.testing.assert_allclose(straight[list(order)], shuffled, atol=2e-6, rtol=0)
@@ -50,7 +50,7 @@ def exact(tiny_bert):
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=texts_strategy, data=st.data())
-def test_deterministic_gives_the_same_bits_whatever_stands_beside_a_text(exact, texts, data):
+def test_deterministic_gives_the_same_bits_in_any_batch(exact, texts, data):
     order = data.draw(st.permutations(range(len(texts))))
     straight, shuffled = exact.encode(texts), exact.encode([texts[i] for i in order])
     assert np.array_equal(straight[list(order)], shuffled)
@@ -181,7 +181,7 @@ def test_a_ten_megabyte_text_gets_a_right_vector(encoder):
         (["a", "b\ud800c"], r"texts\[1\] holds a lone surrogate \('\\ud800'\) at character 1"),
     ],
 )
-def test_what_is_no_text_is_refused_with_its_place(encoder, texts, message):
+def test_values_that_are_not_texts_are_refused_with_their_position(encoder, texts, message):
     with pytest.raises(InputError, match=message):
         encoder.encode(texts)
 
@@ -193,10 +193,10 @@ def test_what_is_no_text_is_refused_with_its_place(encoder, texts, message):
         ({"long": "chop"}, "Unknown long 'chop'"),
         ({"threads": 0}, "threads must be a whole number of at least 1, got 0"),
         ({"runtime": "onnxruntim"}, "Did you mean 'onnxruntime'"),
-        ({"device": "cuda"}, "cannot run on 'cuda'"),
+        ({"device": "cuda"}, "does not support 'cuda'"),
     ],
 )
-def test_a_wrong_option_says_what_would_be_right(tiny_bert, option, message):
+def test_an_invalid_option_lists_the_valid_ones(tiny_bert, option, message):
     with pytest.raises(twinvec.TwinvecError, match=message):
         twinvec.load(tiny_bert, **option)
 

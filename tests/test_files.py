@@ -18,7 +18,7 @@ def names_of(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_link_at_a_name_that_can_be_guessed_is_not_written_through(tmp_path):
+def test_a_symlink_at_a_guessable_name_is_not_written_through(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (tmp_path / f".out.csv.partial-{os.getpid()}").symlink_to(precious)
@@ -55,7 +55,7 @@ def test_two_partial_files_of_one_target_have_different_names(tmp_path):
 
 
 @pytest.mark.parametrize(("umask", "rights"), [(0o077, 0o600), (0o022, 0o644), (0o007, 0o660)])
-def test_a_file_has_the_rights_that_the_umask_leaves(tmp_path, umask, rights):
+def test_a_file_has_the_permissions_that_the_umask_allows(tmp_path, umask, rights):
     before = os.umask(umask)
     try:
         with whole_file(tmp_path / "a") as file:

@@ -20,7 +20,7 @@ TEXTS = ["the cat sits", "a dog runs", "the cat sits here", "rain and river", "a
 
 
 class CountedWords:
-    """An embedder that is no sentence model: how often each of some words stands in a text."""
+    """An embedder that is not a sentence model: it counts how often some words occur in a text."""
 
     name = identity = "words"
     width, similarity, settings = 4, "cosine", {}
@@ -48,7 +48,7 @@ def test_a_file_gets_the_vectors_of_its_texts_in_order(source, tmp_path, tiny_be
     assert np.array_equal(np.load(target), twinvec.load(tiny_bert).encode(TEXTS, output=output))
 
 
-def test_a_folder_gets_each_different_text_once_and_says_how_far_it_is(source, tmp_path, tiny_bert):
+def test_a_folder_gets_each_distinct_text_once_and_reports_progress(source, tmp_path, tiny_bert):
     pytest.importorskip("pyarrow")
     states = []
     rows = FileSource(str(source), id_column="key")
@@ -79,7 +79,7 @@ def test_any_embedder_can_fill_a_file(source, tmp_path):
         ({"source": FileSource("in.jsonl", id_column="key")}, "id_column"),
     ],
 )
-def test_what_only_a_folder_takes_is_refused_for_a_file_before_anything_is_found(tmp_path, change, named):
+def test_folder_options_are_refused_for_a_file_before_any_work(tmp_path, change, named):
     with pytest.raises(InputError, match=f"^{named} is for a folder"):
         twinvec.embed_file(**{"source": "in.jsonl", "target": tmp_path / "v.npy", "model": "no/such/model", **change})
 
@@ -89,7 +89,7 @@ def test_a_target_that_exists_is_refused_before_a_model_is_looked_for(source, tm
     model = twinvec.ModelEmbedder("no/such/model")
     with pytest.raises(InputError, match="exists already"):
         twinvec.embed_file(source, tmp_path / "v.npy", model)
-    with pytest.raises(InputError, match="There is no file"):
+    with pytest.raises(InputError, match="File not found"):
         twinvec.embed_file(tmp_path / "none.txt", tmp_path / "w.npy", model)
 
 
@@ -130,7 +130,7 @@ def test_duplicates_are_rows_of_all_texts_and_equal_ones_repeat_the_first(encode
     assert_same(longest, wanted)
 
 
-def test_by_an_index_the_recall_is_told_and_the_pairs_are_the_same(encoder):
+def test_an_index_reports_its_recall_and_finds_the_same_pairs(encoder):
     pytest.importorskip("faiss")
     texts, told = [f"{text} {word}" for text in TEXTS for word in ("one", "two", "three")], []
     found = twinvec.find_pairs(texts, 2, model=encoder, method="index", tell=told.append)
@@ -139,7 +139,7 @@ def test_by_an_index_the_recall_is_told_and_the_pairs_are_the_same(encoder):
     assert len(twinvec.find_duplicates(texts, 1.0, model=encoder, method="index").kept) == 12
 
 
-def test_an_index_is_used_by_itself_only_beyond_so_many_texts(monkeypatch):
+def test_an_index_is_used_automatically_only_above_200_000_texts(monkeypatch):
     built = []
     monkeypatch.setattr(search_module, "build_index", lambda vectors, **_: built.append(len(vectors)))
     few, many = np.empty((MOST_ALL_PAIRS, 0)), np.empty((MOST_ALL_PAIRS + 1, 0))
@@ -168,7 +168,7 @@ def test_vectors_that_an_embedder_should_not_give_are_refused_with_its_name(monk
 
 @pytest.mark.parametrize("function", [twinvec.find_pairs, twinvec.find_duplicates, twinvec.cluster_texts])
 def test_one_text_is_not_a_list_and_unknown_methods_are_named(function):
-    with pytest.raises(InputError, match="One text was given where a list is needed"):
+    with pytest.raises(InputError, match="must be a list of texts, not a single string"):
         function("a text", model=CountedWords())
     settings = {"settings": CommunitySettings()} if function is twinvec.cluster_texts else {}
     with pytest.raises(UnknownNameError, match="Did you mean 'exact'"):
@@ -188,13 +188,13 @@ def test_the_type_of_the_settings_says_which_algorithm_clusters(settings):
     assert found.clusters.method == settings.describe() and found.map is None
 
 
-def test_a_map_is_drawn_where_it_is_asked_for():
+def test_a_map_is_drawn_on_request():
     found = twinvec.cluster_texts(TEXTS, KMeansSettings(n_clusters=2), model=CountedWords(), projection="pca")
     assert found.map.places.shape == (5, 2) and found.map.projection == "pca"
 
 
-def test_how_pairs_are_found_is_for_communities():
-    with pytest.raises(InputError, match="are for communities"):
+def test_the_pair_method_is_only_for_communities():
+    with pytest.raises(InputError, match="apply only to communities"):
         twinvec.cluster_texts(TEXTS, model=CountedWords(), method="index")
 
 
@@ -260,7 +260,7 @@ def test_explain_takes_one_text_or_two(encoder, tiny_bert):
     assert np.array_equal(one.vector, encoder.explain("the cat sits").vector)
     pair = twinvec.explain("the cat", "a dog", model=twinvec.ModelEmbedder(tiny_bert, prompt="here "))
     assert np.array_equal(pair.contributions, encoder.explain_pair("the cat", "a dog", prompt="here ").contributions)
-    with pytest.raises(InputError, match="words has no tokens"):
+    with pytest.raises(InputError, match="words is not a sentence model"):
         twinvec.explain("the cat", model=CountedWords())
 
 

@@ -47,7 +47,7 @@ def test_ranks_and_correlations_are_scipys(lists):
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-3, 1e200])
-def test_a_correlation_knows_no_unit(size):
+def test_a_correlation_does_not_depend_on_the_unit(size):
     left = size * np.array([1.0, 2.0, 3.0])
     assert pearson(left, [2, 4, 7]) == pytest.approx(pearson([1, 2, 3], [2, 4, 7]), rel=1e-12)
 
@@ -55,7 +55,7 @@ def test_a_correlation_knows_no_unit(size):
 def test_undefined_correlations_are_refused_in_words():
     with pytest.raises(InputError, match="undefined: all 3 values of the second list are equal"):
         spearman([1, 2, 3], [5, 5, 5])
-    with pytest.raises(InputError, match="at least 2, got shapes"):
+    with pytest.raises(InputError, match="equal length, 2 or more, got shapes"):
         pearson([1], [1])
     for wrong in (math.nan, math.inf):
         for correlation in (pearson, spearman):
@@ -111,9 +111,9 @@ def test_undefined_classifications_are_refused_in_words():
         average_precision([0.1, 0.2], [2, 1])
     with pytest.raises(InputError, match="1 of 2 scores are not finite"):
         average_precision([0.1, math.nan], [0, 1])
-    with pytest.raises(InputError, match=r"not empty, got shapes \(0,\) and \(0,\)"):
+    with pytest.raises(InputError, match=r"non-empty lists of equal length, got shapes \(0,\) and \(0,\)"):
         accuracy([], [])
-    with pytest.raises(InputError, match="equally long"):
+    with pytest.raises(InputError, match="lists of equal length"):
         accuracy([1, 2], [1])
 
 
@@ -162,7 +162,7 @@ def test_v_measure_is_scikit_learns(lists):
     assert found == pytest.approx(expected, abs=1e-9)
 
 
-def test_v_measure_does_not_care_for_names():
+def test_v_measure_does_not_depend_on_label_names():
     assert v_measure(["x", "y", "y"], [7, 3, 3]) == 1
-    with pytest.raises(InputError, match=r"not empty, got \(0,\) and \(0,\)"):
+    with pytest.raises(InputError, match=r"non-empty lists of equal length, got shapes \(0,\) and \(0,\)"):
         v_measure([], [])

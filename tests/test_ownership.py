@@ -68,7 +68,7 @@ def write(request):
 
 
 @pytest.mark.parametrize("file", OTHERS)
-def test_a_folder_of_someone_else_is_never_replaced(write, tmp_path, file):
+def test_a_folder_that_twinvec_did_not_write_is_never_replaced(write, tmp_path, file):
     mine = tmp_path / "mine"
     (mine / "texts").mkdir(parents=True)
     (mine / file).write_text(OTHERS[file])
@@ -81,7 +81,7 @@ def test_a_folder_of_someone_else_is_never_replaced(write, tmp_path, file):
 
 
 @pytest.mark.parametrize("name", ["notes.md", ".git/config", "deep/er/notes.md", "texts/notes.md", "empty/"])
-def test_one_file_of_the_users_in_our_folder_is_named_and_kept(write, tmp_path, name):
+def test_a_user_file_in_a_twinvec_folder_is_named_and_kept(write, tmp_path, name):
     folder = tmp_path / "ours"
     write(folder)
     path = folder / name
@@ -109,7 +109,7 @@ def test_a_folder_of_another_kind_of_ours_is_not_replaced(tmp_path):
     assert len(load_index(tmp_path / "index")) == 4
 
 
-def test_a_link_is_not_replaced_and_nothing_is_deleted_through_it(write, tmp_path):
+def test_a_symlink_is_not_replaced_and_nothing_is_deleted_through_it(write, tmp_path):
     write(tmp_path / "ours")
     before = content(tmp_path / "ours")
     (tmp_path / "link").symlink_to(tmp_path / "ours")
@@ -145,7 +145,7 @@ def test_a_file_that_comes_while_the_new_folder_is_written_is_kept(tmp_path):
 @pytest.mark.parametrize(
     "marker", ["", "{", "[]", '{"format": 3}', '{"format": "twinvec-model-1", "files": {}}', "[" * 9999]
 )
-def test_a_marker_that_cannot_be_read_marks_nothing(tmp_path, marker):
+def test_an_unreadable_marker_is_ignored(tmp_path, marker):
     model(tmp_path / "ours")
     (tmp_path / "ours" / MARKER).write_text(marker)
     with pytest.raises(InputError, match="holds '2_Normalize/'"):
@@ -204,7 +204,7 @@ class TestTraining:
         assert (tmp_path / "app/main.py").read_text() == "years of work"
 
 
-def test_what_the_umask_forbids_stays_forbidden(tmp_path):
+def test_permissions_that_the_umask_forbids_stay_forbidden(tmp_path):
     code = (
         "import sys, os; os.umask(0o{umask}); sys.path.insert(0, {tests!r})\n"
         "from pathlib import Path; import twinvec; from tiny import write_tiny_model\n"
@@ -225,7 +225,7 @@ LONG = "n" * 256
 
 
 @pytest.mark.parametrize("name", [LONG, "n" * 250, "ü" * 127, "n" * 255])
-def test_a_name_that_is_too_long_is_an_error_of_ours_or_works(write, tmp_path, name):
+def test_a_name_that_is_too_long_raises_a_twinvec_error_or_works(write, tmp_path, name):
     try:
         write(tmp_path / name)
     except TwinvecError as error:
@@ -246,7 +246,7 @@ def test_a_command_says_that_a_name_is_too_long(tmp_path, monkeypatch, command):
     assert result.exit_code == 1 and "too long" in result.stderr and LONG[:20] in result.stderr, result.stderr
 
 
-def test_an_index_that_was_written_says_its_format(tmp_path):
+def test_a_saved_index_stores_its_format(tmp_path):
     index(tmp_path / "index")
     assert json.loads((tmp_path / "index" / MARKER).read_text())["format"] == INDEX.format
 

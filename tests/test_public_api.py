@@ -21,7 +21,7 @@ LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 def test_every_public_name_is_there_documented_and_in_the_reference():
     reference = (ROOT / "docs/api.md").read_text()
     assert sorted(twinvec.__all__) == twinvec.__all__
-    assert set(twinvec.__all__) == set(twinvec._PLACES)
+    assert set(twinvec.__all__) == set(twinvec._MODULES)
     for name in twinvec.__all__:
         assert getattr(twinvec, name).__doc__, name
         assert f"`{name}" in reference, f"docs/api.md does not mention {name}"
@@ -70,7 +70,7 @@ def test_the_page_about_the_architecture_shows_the_rooms_as_they_are():
     assert rooms.rendered(page) == page, "run: python scripts/rooms.py"
 
 
-def test_every_module_has_a_place_and_imports_point_downwards():
+def test_every_module_has_a_room_and_imports_point_downwards():
     wrong = []
     for file in SOURCE.rglob("*.py"):
         here = file.relative_to(SOURCE).parts[0].removesuffix(".py")

@@ -60,7 +60,7 @@ def test_the_default_works_alone_without_network_extras_or_torch(tmp_path):
     assert 1 > near > far + 0.2
 
 
-def test_a_folder_here_goes_before_a_model_of_the_package_and_that_before_the_hub(tmp_path, monkeypatch):
+def test_a_local_folder_takes_precedence_over_a_shipped_model_and_that_over_the_hub(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert find_model(DEFAULT_MODEL, offline=True) == Path(shipped.__file__).parents[1] / "models" / DEFAULT_MODEL
     write_tiny_model(tmp_path / DEFAULT_MODEL)
@@ -68,7 +68,7 @@ def test_a_folder_here_goes_before_a_model_of_the_package_and_that_before_the_hu
     assert twinvec.load().width == 32
 
 
-def test_a_model_that_an_installation_lacks_is_said_so(tmp_path, monkeypatch):
+def test_a_shipped_model_missing_from_the_installation_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(shipped, "FOLDER", tmp_path)
     with pytest.raises(
         ModelNotFoundError, match=r"comes with Twinvec, but there is no folder .* Install Twinvec again"

@@ -76,7 +76,7 @@ def test_vectors_of_real_models_are_those_of_the_slow_way(models, name, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_padding_and_neighbours_change_nothing(mode):
+def test_padding_and_batch_change_nothing(mode):
     texts = [walk(6, n_tokens, seed=n_tokens) for n_tokens in (5, 1, 9)]
     layers = np.full((6, 3, 12, 24), 7.0)
     mask = np.zeros((3, 12), dtype=np.int64)
@@ -110,7 +110,7 @@ any_settings = st.builds(
 
 @settings(deadline=None, max_examples=150)
 @given(states=any_states, chosen=any_settings)
-def test_whatever_the_states_weights_are_shares_and_nothing_is_nan(states, chosen):
+def test_weights_are_shares_and_never_nan_for_any_states(states, chosen):
     cosines = layer_cosines(states)
     for weights in layer_weights(cosines, chosen):
         assert (weights >= 0).all()
@@ -123,7 +123,7 @@ def test_whatever_the_states_weights_are_shares_and_nothing_is_nan(states, chose
 
 @settings(deadline=None, max_examples=50)
 @given(states=any_states, n_layers=st.integers(1, 6), chosen=any_settings)
-def test_layers_that_are_all_alike_count_alike_and_so_do_the_tokens(states, n_layers, chosen):
+def test_identical_layers_and_tokens_have_equal_weights(states, n_layers, chosen):
     same = np.repeat(states[:1], n_layers, axis=0)
     cosines = layer_cosines(same)
     has_length = np.abs(same[0]).max(axis=-1) > 0

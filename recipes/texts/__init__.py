@@ -1,1 +1,1 @@
-"""Training texts for a small encoder: where they come from, how they are cleaned, and what is kept out of them."""
+"""Training texts for a small encoder: sources, cleaning, and removal of evaluation texts."""

@@ -1,4 +1,4 @@
-"""Members of a package as the registry ships it: a wheel (zip) or a tarball. Nothing is unpacked to disk."""
+"""Read files of a package archive, a wheel (zip) or a tarball, without extracting it to disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["members", "texts_of"]
 
 
 def members(archive: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each member whose name the pattern is found in, in the order of the archive."""
+    """Name and content of each member whose name matches the pattern, in the order of the archive."""
     wanted = re.compile(pattern)
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as package:
@@ -21,13 +21,13 @@ def members(archive: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
                 yield name, package.read(name)
         return
     with tarfile.open(archive) as tarball:
-        for member in tarball:  # one pass: to go back in a gzipped file is to unpack it again from its start
+        for member in tarball:  # one pass: seeking back in a gzipped file means decompressing it again
             if member.isfile() and wanted.search(member.name) and (opened := tarball.extractfile(member)):
                 yield member.name, opened.read()
 
 
 def texts_of(archive: Path, pattern: str, *, encoding: str = "utf-8-sig") -> Iterator[str]:
-    """The members as texts; one that ends in .gz is unpacked first."""
+    """The matching members as texts; those that end in .gz are decompressed."""
     for name, content in members(archive, pattern):
         raw = gzip.decompress(content) if name.endswith(".gz") else content
         yield raw.decode(encoding, errors="replace")

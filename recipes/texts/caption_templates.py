@@ -1,4 +1,4 @@
-"""Captions of scenes, in groups that differ by a negation, the voice, the order of words, a number or a color."""
+"""Captions of scenes, in groups that differ in a negation, the voice, the word order, a number or a color."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ OWN_WORDS: Words = {
 
 
 def caption_words(lexicon: Lexicon) -> Words:
-    """Our lists, with WordNet's common dogs, cats and birds."""
+    """Our word lists, with WordNet's common dogs, cats and birds."""
     return {
         **OWN_WORDS,
         "animal": sorted({*OWN_WORDS["animal"], *lexicon.kinds("dog", "cat", "bird", least=2)}),

@@ -1,7 +1,6 @@
-"""From what a package ships to plain English text: markup taken off, and a verdict on what is left.
+"""Remove markup from texts, and decide whether the rest is usable English prose.
 
-Nothing here knows where a text comes from. The rules are simple and err on the side of dropping: there is always more
-text than is wanted.
+The rules are independent of the source of a text. They are simple and drop too much rather than too little.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = [
 
 MIN_WORDS = 3
 MAX_WORDS = 220
-LONG_WORDS = 60  # a text of so many words or more counts as a paragraph
+LONG_WORDS = 60  # from this many words on, a text counts as a paragraph
 
 COMMON = """
     a about after all also am an and any are as at be because been before being between both but by can could did do
@@ -69,7 +68,7 @@ LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def fold(text: str) -> str:
-    """The text on one line, in Unicode's composed form, with single blanks.
+    """The text on one line, in Unicode's composed form (NFC), with single spaces.
 
     >>> fold("  two\\n lines\\u00a0here ")
     'two lines here'
@@ -78,18 +77,18 @@ def fold(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The text without HTML, Markdown or reStructuredText marks, folded.
+    """The text on one line, without HTML, Markdown or reStructuredText markup.
 
     >>> plain("<p>See <code>[the guide](x.html)</code> &amp; :ref:`more <target>` of ``it``.</p>")
     'See the guide & more of it.'
     """
-    for pattern, instead in MARKUP:
-        text = pattern.sub(instead, text)
-    return SPACE_BEFORE_MARK.sub("", fold(html.unescape(text)))  # last: &lt;p&gt; is about a tag, and is none
+    for pattern, replacement in MARKUP:
+        text = pattern.sub(replacement, text)
+    return SPACE_BEFORE_MARK.sub("", fold(html.unescape(text)))  # last: &lt;p&gt; is text about a tag, not a tag
 
 
 def key_of(text: str) -> str:
-    """What is left of a text when case, punctuation and white space do not count; equal keys mean the same text.
+    """The text without case, punctuation and white space; texts with equal keys count as the same.
 
     >>> key_of("It's  a DOG .") == key_of("it 's a dog")
     True
@@ -98,7 +97,7 @@ def key_of(text: str) -> str:
 
 
 def is_english(text: str) -> bool:
-    """Whether letters are mostly ASCII, and, from eight words on, one word in seven is a very common English one.
+    """Whether the letters are mostly ASCII and, from eight words on, one word in seven is a common English one.
 
     >>> is_english("The cat sat on the mat."), is_english("Der Hund von nebenan hat heute wieder gebellt")
     (True, False)
@@ -111,7 +110,7 @@ def is_english(text: str) -> bool:
 
 
 def is_prose(text: str) -> bool:
-    """Whether the text reads as words: few digits and capitals, no addresses, next to no signs of code or tables.
+    """Whether the text is prose: few digits and capitals, no addresses, almost no signs of code or tables.
 
     >>> is_prose("A short line, as people write it."), is_prose("for (i = 0; i < n; i++) { total += x[i]; }")
     (True, False)
@@ -136,5 +135,5 @@ def is_prose(text: str) -> bool:
 
 
 def usable(text: str, *, min_words: int = MIN_WORDS) -> bool:
-    """Whether a plain text is kept: English prose of ``min_words`` to 220 words."""
+    """Whether a text is English prose of ``min_words`` to 220 words."""
     return min_words <= len(text.split()) <= MAX_WORDS and is_prose(text) and is_english(text)

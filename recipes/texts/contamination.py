@@ -1,7 +1,7 @@
-"""Texts that evaluation uses, so that none of them is trained on.
+"""Remove texts that are used for evaluation, so that no model is trained on them.
 
-Every table in the data folder counts as evaluation, but those named as training files. Of each, all columns that hold
-text are read, and each cell counts as a whole and sentence by sentence.
+Every table in the data folder counts as evaluation data, except the named training files. All text columns are read;
+each cell counts as a whole and sentence by sentence.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["TRAINING_FILES", "clash", "evaluation_texts", "remove", "verify"]
 
 TRAINING_FILES = frozenset({"nli/snli-train", "nli/snli-train-100k", "nli/mnli-train", "nli/mnli-10k"})
 NO_TEXT_COLUMNS = frozenset({"id", "label", "score", "subset", "genre", "source", "topic", "query", "doc", "grade"})
-MIN_KEY = 8  # within a longer text, a sentence with a shorter key ("Yes.", "I see.") is no text of evaluation's
+MIN_KEY = 8  # characters; a sentence with a shorter key ("Yes.", "I see.") within a longer text is not compared
 
 
 def evaluation_texts(folder: Path) -> dict[str, str]:
-    """Key of each text and sentence that evaluation uses -> the first file that has it, as ``folder/name``."""
+    """The key of each evaluation text and sentence -> the first file that has it, as ``folder/name``."""
     files = sorted(folder.glob("*/*.tsv.gz"))
     if not files:
-        raise InputError(f"{folder} holds no data sets.", hint="Name the folder that evaluation reads.")
+        raise InputError(f"{folder} contains no data sets.", hint="Pass the folder with the evaluation data.")
     owners: dict[str, str] = {}
     for file in files:
         name = f"{file.parent.name}/{file.name.removesuffix('.tsv.gz')}"
@@ -45,19 +45,19 @@ def _cells(file: Path) -> Iterator[str]:
 
 
 def clash(text: str, owners: dict[str, str]) -> str | None:
-    """The evaluation file that has this text or one of its sentences; None if no file has."""
+    """The evaluation file that contains this text or one of its sentences, or None."""
     return next((owners[key] for key in _keys(text) if key in owners), None)
 
 
 def _keys(text: str) -> Iterator[str]:
-    """The keys of a text as a whole, and of its sentences that are not too short to be its own."""
+    """The key of a text as a whole, and those of its sentences that are not too short."""
     if whole := key_of(text):
         yield whole
     yield from (key for part in split_sentences(text) if len(key := key_of(part)) >= MIN_KEY)
 
 
 def remove(texts: Iterable[str], owners: dict[str, str]) -> tuple[list[str], Counter[str]]:
-    """The texts that evaluation does not use, in their order, and how many each evaluation file cost."""
+    """The texts that are not in an evaluation file, in order, and the number removed for each evaluation file."""
     kept: list[str] = []
     lost: Counter[str] = Counter()
     for text in texts:
@@ -69,7 +69,9 @@ def remove(texts: Iterable[str], owners: dict[str, str]) -> tuple[list[str], Cou
 
 
 def verify(texts: Iterable[str], owners: dict[str, str]) -> None:
-    """Refuse texts that evaluation uses."""
+    """Fail if a text is in an evaluation file."""
     for text in texts:
         if owner := clash(text, owners):
-            raise InputError(f"{text!r} is a text of {owner}: nothing is written.", hint="Report it as a fault.")
+            raise InputError(
+                f"{text!r} is a text of {owner}. Nothing was written.", hint="This is a bug; please report it."
+            )

@@ -1,4 +1,4 @@
-"""Packages from their registries into a cache folder, with the registries' own tools; nothing is installed."""
+"""Download packages into a cache folder with pip and npm. Nothing is installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT_S = 900.0
 
 
 PIP = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest", ".")
-# One platform for all, so that every machine reads the same wheel; of most packages there is one wheel only.
+# One fixed platform, so that every machine reads the same wheel.
 LINUX = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64")
 WHEEL = ("--only-binary=:all:", "--python-version=3.12", "--implementation=cp")
 
@@ -41,31 +41,37 @@ REGISTRIES: Mapping[str, Callable[[str, str], list[str]]] = {"pypi": _wheel, "py
 
 
 def fetch(registry: str, package: str, version: str, *, cache: Path) -> Path:
-    """The package as its registry ships it. One that is in the cache already is not asked for again."""
+    """The archive of a package, downloaded unless it is in the cache."""
     folder = cache / registry / f"{package.replace('/', '-').lstrip('@')}-{version}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as partial:
             _run(REGISTRIES[registry](package, version), Path(partial), f"{registry}: {package} {version}")
             os.replace(partial, folder)
-            Path(partial).mkdir()  # for the end of the block to remove
+            Path(partial).mkdir()  # removed at the end of the block
     files = sorted(folder.iterdir())
     if len(files) != 1:
-        raise InputError(f"{folder} holds {len(files)} files, not one.", hint="Remove the folder and run it again.")
+        raise InputError(
+            f"{folder} contains {len(files)} files instead of one.", hint="Remove the folder and run the command again."
+        )
     return files[0]
 
 
 def _run(command: list[str], folder: Path, what: str) -> None:
-    logger.info("fetching %s ...", what)
+    logger.info("downloading %s ...", what)
     try:
         subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
     except FileNotFoundError as error:
-        raise InputError(f"{what} needs the command {command[0]!r}.", hint="Install it, or skip the source.") from error
-    except subprocess.TimeoutExpired as error:
-        raise InputError(f"{what} gave nothing for {TIMEOUT_S:g} s.", hint="Try again, or skip the source.") from error
-    except subprocess.CalledProcessError as error:
-        said = (error.stderr or error.stdout).strip().splitlines()
         raise InputError(
-            f"{what} cannot be had: {said[-1] if said else 'no reason given'}.",
-            hint="Try again, or go without it: --skip NAME.",
+            f"{what} requires the command {command[0]!r}.", hint="Install it, or skip the source."
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise InputError(
+            f"{what}: the download took more than {TIMEOUT_S:g} s.", hint="Try again, or skip the source."
+        ) from error
+    except subprocess.CalledProcessError as error:
+        lines = (error.stderr or error.stdout).strip().splitlines()
+        raise InputError(
+            f"{what} cannot be downloaded: {lines[-1] if lines else 'no reason given'}.",
+            hint="Try again, or skip the source: --skip NAME.",
         ) from error

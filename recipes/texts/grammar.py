@@ -1,4 +1,4 @@
-"""English endings, as far as the generated sentences need them: plurals, verb forms, comparatives, articles.
+"""English inflection for the generated sentences: plurals, verb forms, comparatives, articles.
 
 Small rules with small tables of exceptions; no dictionary. A phrase is inflected at one word: a noun phrase at its head
 (``bird of prey`` -> ``birds of prey``), a verb phrase at its first word (``put on a hat`` -> ``putting on a hat``).
@@ -34,7 +34,7 @@ PASTS = {
     "throw": ("threw", "thrown"), "wear": ("wore", "worn"), "write": ("wrote", "written"), "fall": ("fell", "fallen"),
     "sew": ("sewed", "sewn"), "fight": ("fought", "fought"), "kneel": ("knelt", "knelt"), "tell": ("told", "told"),
 }  # fmt: skip
-# Verbs of more than one syllable that double nothing although they end like those that do.
+# Verbs of several syllables that look as if they doubled their last letter, but do not.
 SINGLE = re.compile(r"(?:en|er|on|it|et|op(?<=velop)|el|ow)$")
 SHORT_VOWEL = re.compile(r"(?:^|[^aeiou])[aeiou][bdgklmnprt]$")
 SYLLABLE = re.compile(r"[aeiouy]+")
@@ -45,7 +45,7 @@ COMPARATIVES = {"good": "better", "bad": "worse", "far": "farther", "fun": "more
 
 
 def plural(noun: str) -> str:
-    """More than one of it.
+    """The plural of a noun.
 
     >>> [plural(noun) for noun in ("box", "city", "day", "fire truck", "bird of prey", "snowman")]
     ['boxes', 'cities', 'days', 'fire trucks', 'birds of prey', 'snowmen']
@@ -73,7 +73,7 @@ def _with_s(word: str) -> str:
 
 
 def third_person(verb: str) -> str:
-    """What he, she or it does.
+    """The third person singular of a verb.
 
     >>> third_person("carry a box"), third_person("go"), third_person("catch")
     ('carries a box', 'goes', 'catches')
@@ -84,7 +84,7 @@ def third_person(verb: str) -> str:
 
 
 def gerund(verb: str) -> str:
-    """The form in -ing.
+    """The present participle of a verb.
 
     >>> [gerund(verb) for verb in ("ride a bike", "run", "lie down", "see", "open", "play", "hug")]
     ['riding a bike', 'running', 'lying down', 'seeing', 'opening', 'playing', 'hugging']
@@ -100,7 +100,7 @@ def gerund(verb: str) -> str:
 
 
 def past(verb: str) -> str:
-    """What was done before.
+    """The past tense of a verb.
 
     >>> past("stop"), past("carry"), past("throw a ball"), past("dance")
     ('stopped', 'carried', 'threw a ball', 'danced')
@@ -109,7 +109,7 @@ def past(verb: str) -> str:
 
 
 def participle(verb: str) -> str:
-    """The passive form.
+    """The past participle of a verb.
 
     >>> participle("throw"), participle("wash"), participle("eat")
     ('thrown', 'washed', 'eaten')
@@ -134,14 +134,14 @@ def _first_word(verb: str) -> tuple[str, str]:
 
 
 def _doubled(verb: str) -> str:
-    """The verb with its last letter twice, if a short stressed vowel stands before it."""
+    """The verb with its last letter doubled, if it follows a short stressed vowel."""
     one_syllable = len(SYLLABLE.findall(verb)) == 1
     doubles = SHORT_VOWEL.search(verb.replace("qu", "q")) and (one_syllable or not SINGLE.search(verb))
     return verb + verb[-1] if doubles else verb
 
 
 def comparative(adjective: str) -> str:
-    """More so.
+    """The comparative of an adjective.
 
     >>> [comparative(adjective) for adjective in ("dull", "funny", "big", "nice", "boring", "bad")]
     ['duller', 'funnier', 'bigger', 'nicer', 'more boring', 'worse']

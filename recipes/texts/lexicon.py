@@ -1,8 +1,7 @@
-"""WordNet as lists of words: the kinds of a thing, the people and places of a class, adjectives near another.
+"""Word lists from WordNet: the kinds of a thing, the people and places of a class, similar adjectives.
 
-Only words whose first sense is the one wanted are given, so that "kinds of dog" has no people in it, and a list reads
-as a reader would take it. What is rare but plain English (``zither``) is in; Latin names and phrases of more than three
-words are not.
+Only words in their first sense are included, so that "kinds of dog" contains no people. Rare but plain English words
+(``zither``) are included; Latin names and phrases of more than three words are not.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from texts.archives import members
 
 __all__ = ["Lexicon", "Synset", "lexicon_of", "parse_synset"]
 
-PART = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # 5: satellites, which stand among the adjectives
+PART = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # 5: satellite adjectives
 PLAIN = re.compile(r"[a-z]+(?:[ -][a-z]+){0,2}")
 NAME = re.compile(r"[A-Z][a-z']+(?: (?:[A-Z][a-z']+|of|the|de|von|van|da)){0,3}")
 ACRONYM = re.compile(r"[A-Z]{3,6}")
@@ -27,7 +26,7 @@ MARKER = re.compile(r"\((?:a|p|ip)\)$")
 
 @dataclass(frozen=True, slots=True)
 class Synset:
-    """A sense: its words, and the senses that a sign points to (``@`` kind of, ``@i`` instance of, ``&`` similar)."""
+    """A sense: its words, and related senses by symbol (``@`` kind of, ``@i`` instance of, ``&`` similar)."""
 
     key: str  # part of speech and offset, such as n02086723
     words: tuple[str, ...]
@@ -50,15 +49,15 @@ def parse_synset(line: str) -> Synset:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The synsets, in the order of their files, and how each word's senses rank."""
+    """The synsets, in the order of their files, and the rank of the senses of each word."""
 
     synsets: Mapping[str, Synset]
-    below: Mapping[str, tuple[str, ...]]  # key -> the kinds and instances right below it
-    first: Mapping[tuple[str, str], str]  # part of speech and word, in small letters -> its first sense
-    counts: Mapping[tuple[str, str], int]  # the same -> how often it was met in tagged text
+    below: Mapping[str, tuple[str, ...]]  # key -> its direct kinds and instances
+    first: Mapping[tuple[str, str], str]  # part of speech and lower-case word -> its first sense
+    counts: Mapping[tuple[str, str], int]  # the same -> its frequency in tagged text
 
     def kinds(self, *roots: str, least: int = 0) -> list[str]:
-        """The nouns that are kinds of a root, at any depth, met at least so often; sorted, without the root."""
+        """The nouns that are kinds of a root, at any depth, with at least this frequency; sorted, without the root."""
         words = {
             word
             for synset in self._under(roots)
@@ -68,9 +67,9 @@ class Lexicon:
         return sorted(words - set(roots))
 
     def names(self, *roots: str, n_words: int = 0) -> list[str]:
-        """The first name of each person, place or event that is an instance of a root or of a kind of it.
+        """The first name of each person, place or event that is an instance of a root or of one of its kinds.
 
-        ``n_words``: the first name of so many words; those that have none are left out.
+        ``n_words``: the first name with this many words; instances without one are left out.
         """
         found = set()
         for synset in self._under(roots):
@@ -80,7 +79,7 @@ class Lexicon:
         return sorted(found)
 
     def near(self, *adjectives: str, least: int = 0) -> list[str]:
-        """The adjectives, and those that WordNet calls similar to them, if that is their first sense; met so often."""
+        """The adjectives, and those similar to them in their first sense, with at least this frequency."""
         found = set(adjectives)
         for adjective in adjectives:
             synset = self.synsets[self.first["a", adjective]]
@@ -93,7 +92,7 @@ class Lexicon:
         return sorted(found)
 
     def acronyms(self) -> list[str]:
-        """Nouns in capitals that stand for a longer one."""
+        """Acronyms: nouns in capitals that abbreviate a longer one."""
         return sorted(
             {
                 word
@@ -118,7 +117,7 @@ class Lexicon:
 
 
 def _stands_for(acronym: str, phrase: str) -> bool:
-    """Whether a phrase has the acronym's letters as initials.
+    """Whether the initials of a phrase are the letters of the acronym.
 
     >>> _stands_for("WHO", "World Health Organization")
     True
@@ -147,7 +146,7 @@ def lexicon_of(archive: Path) -> Lexicon:
 
 
 def _read_senses(lines: Iterable[str], first: dict[tuple[str, str], str], counts: dict[tuple[str, str], int]) -> None:
-    """Add what index.sense says: ``word%1:05:00:: offset rank count``."""
+    """Add the lines of index.sense: ``word%1:05:00:: offset rank count``."""
     for line in lines:
         sense, offset, rank, count = line.split()
         word, _, place = sense.partition("%")

@@ -320,7 +320,7 @@ OWN_WORDS: Words = {
 
 
 def opinion_words(lexicon: Lexicon) -> Words:
-    """Our lists; those of praise and criticism with what WordNet calls similar."""
+    """Our word lists; praise and criticism are extended with similar adjectives of WordNet."""
     praise = {*PRAISE, *lexicon.near("interesting", "exciting", "impressive", "humorous", least=1)} - UNFIT
     criticism = {*CRITICISM, *lexicon.near("uninteresting", "unoriginal", "stupid", "dull", least=1)} - UNFIT
     return {

@@ -1,4 +1,4 @@
-"""The collection on disk: a gzipped table whose bytes depend on its content only, and a record of its sources."""
+"""Write the texts as a gzipped table, whose bytes depend only on its content, and a record of the sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["write"]
 
 
 def write(gathered: Sequence[Gathered], out: Path) -> None:
-    """Write ``out`` (source, text) and, beside it, the record of the sources."""
+    """Write ``out`` (source, text) and the record of the sources next to it."""
     lines = [f"{each.source.name}\t{text}\n" for each in gathered for text in each.texts]
     content = ("source\ttext\n" + "".join(lines)).encode()
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -29,12 +29,12 @@ def write(gathered: Sequence[Gathered], out: Path) -> None:
 
 
 def record_path(out: Path) -> Path:
-    """Where the record of ``out`` stands: ``texts.tsv.gz`` -> ``texts.sources.json``."""
+    """The path of the record of ``out``: ``texts.tsv.gz`` -> ``texts.sources.json``."""
     return out.with_name(out.name.removesuffix(".gz").removesuffix(".tsv") + ".sources.json")
 
 
 def record(gathered: Sequence[Gathered], content: bytes) -> dict[str, object]:
-    """What was taken from where, under which licence, and what evaluation took out."""
+    """The number of texts of each source, its license, and the number of removed evaluation texts."""
     removed: Counter[str] = sum((each.removed for each in gathered), Counter())
     return {
         "texts": sum(len(each.texts) for each in gathered),
@@ -53,7 +53,7 @@ def _source_record(each: Gathered) -> dict[str, object]:
         "registry": package.registry,
         "package": package.name,
         "version": package.version,
-        "licence": package.licence,
+        "licence": package.license,
         "texts": len(each.texts),
         "long_texts": sum(len(text.split()) >= LONG_WORDS for text in each.texts),
         "words": sum(len(text.split()) for text in each.texts),

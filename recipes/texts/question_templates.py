@@ -282,7 +282,7 @@ OWN_ANIMALS = listed(
 
 
 def question_words(lexicon: Lexicon) -> Words:
-    """Our lists, and WordNet's people, places, wars, animals, plants, instruments, diseases and other terms."""
+    """Our word lists, with WordNet's people, places, wars, animals, plants, instruments, diseases and other terms."""
     countries = lexicon.names("european country", "asian country", "african country", "south american country")
     wars = [name for name in lexicon.names("war") if name.endswith("War")]
     return {

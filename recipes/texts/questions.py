@@ -1,6 +1,6 @@
-"""Sources of questions that people wrote: to chatbots, in forums of learners, in stories and speeches.
+"""Sources of questions by people: to chatbots, in forums of learners, in stories and speeches.
 
-They stand before all others, and stay whole: a collection of captions and manuals has next to none.
+They come before all other sources and are not thinned: captions and manuals contain almost no questions.
 """
 
 from __future__ import annotations

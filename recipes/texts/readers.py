@@ -1,6 +1,6 @@
-"""One function for each plain form in which packages ship text: tables, lines, documents, JSON, and marked spans.
+"""Readers of common text formats: tables, lines, documents, JSON, and marked spans.
 
-Each makes a reader, which yields the raw texts of a file; cleaning and choosing come later.
+Each function returns a reader, which yields the raw texts of a file; cleaning and sampling come later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 Reader = Callable[[Path], Iterator[str]]
 
-# Where a text field goes on to something else: an HTML block ends, or an item of a list starts.
+# Boundaries within a text field: the end of an HTML block, or the start of a list item.
 BLOCK_END = re.compile(r"</(?:p|li|dd|td|h\d|note|important)>|<br ?/?>|\n(?=\s*(?:[-*•]|\d+[.)]) )", re.IGNORECASE)
 
 
@@ -55,7 +55,7 @@ def read_lines(pattern: str) -> Reader:
 
 
 def read_documents(pattern: str, *, divider: str = "\n\n", skip: str = "") -> Reader:
-    """A reader of text files of prose: paragraphs and sentences, less the paragraphs in which ``skip`` is found."""
+    """A reader of prose: paragraphs and sentences, without the paragraphs that match ``skip``."""
 
     def texts(archive: Path) -> Iterator[str]:
         for document in texts_of(archive, pattern):
@@ -77,7 +77,7 @@ def read_manuals(pattern: str) -> Reader:
 
 
 def connected(parts: Iterable[str]) -> Iterator[str]:
-    """The usable ones of neighboring paragraphs joined to long passages, then each of them, and each sentence."""
+    """Usable adjacent paragraphs joined into long passages, then each paragraph and each sentence."""
     good = [text for part in parts if usable(text := plain(part))]
     yield from runs(good)
     for text in good:
@@ -85,13 +85,13 @@ def connected(parts: Iterable[str]) -> Iterator[str]:
 
 
 def read_fields(pattern: str, *names: str) -> Reader:
-    """A reader of JSON files: the strings of these fields (all, if none is named) at any depth, alone or in lists."""
+    """A reader of JSON files: the strings of these fields (default: all) at any depth, alone or in lists."""
     wanted = frozenset(names)
 
     def texts(archive: Path) -> Iterator[str]:
         documents = (json.loads(document) for document in texts_of(archive, pattern))
         fields = (field for document in documents for field in _fields(document, wanted, inside=not wanted))
-        for field in dict.fromkeys(fields):  # descriptions of interfaces repeat from version to version
+        for field in dict.fromkeys(fields):  # API descriptions repeat from version to version
             yield from _separated(field)
 
     return texts
@@ -115,7 +115,7 @@ def _separated(field: str) -> Iterator[str]:
 
 
 def read_spans(pattern: str, span: str) -> Reader:
-    """A reader of any text files: what the first group of ``span`` matches, as passages."""
+    """A reader of text files: the matches of the first group of ``span``, as passages."""
     found = re.compile(span, re.DOTALL | re.MULTILINE)
 
     def texts(archive: Path) -> Iterator[str]:

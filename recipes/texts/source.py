@@ -1,4 +1,4 @@
-"""What a source of texts is: a pinned package, and which of its texts are taken."""
+"""A source of texts: a pinned package, and which of its texts to take."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["Package", "Source"]
 class Package:
     """A package of a registry in one version, or a table of the data folder (registry ``data``).
 
-    The licence is the package's; where the texts in it have one of their own, that follows after a semicolon.
+    ``license`` is that of the package; if the texts have their own license, it follows after a semicolon.
     """
 
     registry: str
     name: str
     version: str
-    licence: str
+    license: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Source:
     kind: str
     package: Package
     read: Reader
-    cap: int  # so many short texts at most
-    cap_long: int = 0  # and so many of 60 words or more
+    cap: int  # short texts at most
+    cap_long: int = 0  # texts of 60 or more words at most
     min_words: int = MIN_WORDS
-    is_kept: bool = False  # stays whole when the collection is cut to size
+    is_kept: bool = False  # not reduced when the collection is thinned

@@ -1,4 +1,4 @@
-"""All sources, in the order in which they are read: of two that have the same text, the first one keeps it."""
+"""All sources, in reading order. A text of two sources belongs to the first one."""
 
 from __future__ import annotations
 

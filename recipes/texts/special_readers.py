@@ -1,4 +1,4 @@
-"""Readers of forms that one package or one habit has: WordNet, fortunes, chat rules, docstrings."""
+"""Readers of special formats: WordNet, fortunes, chat rules, docstrings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_wordnet_examples(archive: Path) -> Iterator[str]:
 
 
 def read_fortunes(pattern: str) -> Reader:
-    """A reader of fortune files: items that lines with a percent sign divide, without the names of their authors."""
+    """A reader of fortune files: items between lines with a percent sign, without their authors."""
 
     def texts(archive: Path) -> Iterator[str]:
         for document in texts_of(archive, pattern):
@@ -71,7 +71,7 @@ def read_fortunes(pattern: str) -> Reader:
 
 
 def read_chat_rules(pattern: str) -> Reader:
-    """A reader of AIML: the questions without wildcards, in small letters, and the answers without tags."""
+    """A reader of AIML: the questions without wildcards, in lower case, and the answers without tags."""
 
     def texts(archive: Path) -> Iterator[str]:
         for document in texts_of(archive, pattern):
@@ -84,7 +84,7 @@ def read_chat_rules(pattern: str) -> Reader:
 
 
 def read_chat_questions(pattern: str, opening: str) -> Reader:
-    """A reader of AIML: the questions without wildcards whose first word ``opening`` matches, in small letters."""
+    """A reader of AIML: the questions without wildcards whose first word matches ``opening``, in lower case."""
     wanted = re.compile(rf"(?:{opening})\b", re.IGNORECASE)
 
     def texts(archive: Path) -> Iterator[str]:
@@ -97,7 +97,7 @@ def read_chat_questions(pattern: str, opening: str) -> Reader:
 
 
 def questions_of(read: Reader) -> Reader:
-    """A reader of what another one reads, as far as it is a question."""
+    """A reader of the questions among the texts of another reader."""
 
     def texts(archive: Path) -> Iterator[str]:
         return (text for text in read(archive) if text.rstrip("\"'\u201d\u2019 ").endswith("?"))
@@ -106,13 +106,13 @@ def questions_of(read: Reader) -> Reader:
 
 
 def read_docstrings(archive: Path) -> Iterator[str]:
-    """The prose in the docstrings of a Python package, its tests left out: paragraphs and sentences."""
+    """The prose in the docstrings of a Python package without its tests: paragraphs and sentences."""
     for source in texts_of(archive, r"^(?!.*(?:/tests?/|/test_|/_vendor|/extern)).*\.py$"):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SyntaxWarning)
                 tree = ast.parse(source)
-        except (SyntaxError, ValueError):  # a template, or of another Python
+        except (SyntaxError, ValueError):  # a template, or another Python version
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):

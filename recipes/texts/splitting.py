@@ -1,4 +1,4 @@
-"""Documents into paragraphs, and paragraphs into runs of sentences."""
+"""Split documents into paragraphs, and paragraphs into groups of sentences."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["blocks", "paragraphs", "passages", "runs"]
 
 RUN_WORDS = 150
 FENCED = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.DOTALL | re.MULTILINE)
-# A line that is set in, or opens with a mark of a list, directive, heading, table, quotation or prompt, or is a rule.
+# A line that is indented, starts with a mark of a list, directive, heading, table, quotation or prompt, or is a rule.
 NO_PROSE = re.compile(r"\s|\.\. |[-*+•] |\d+[.)] |[#|>:@$%<{}\[\]]|[-=~^\"'`.*+#]{3,}\s*$|\S+\s*::|\w+ ?: ?\w+$")
 BLANK_LINE = re.compile(r"\n\s*\n")
 
 
 def paragraphs(document: str) -> Iterator[str]:
-    """The paragraphs of a document, which blank lines divide, each on one line.
+    """The paragraphs of a document, separated by blank lines, each on one line.
 
     >>> list(paragraphs("One\\ntwo.\\n \\nThree."))
     ['One two.', 'Three.']
@@ -27,7 +27,7 @@ def paragraphs(document: str) -> Iterator[str]:
 
 
 def runs(parts: Sequence[str], *, max_words: int = RUN_WORDS) -> Iterator[str]:
-    """Neighboring sentences joined, as many as fit into ``max_words``.
+    """Groups of adjacent sentences, each with at most ``max_words``.
 
     >>> list(runs(["One two.", "Three.", "Four five."], max_words=3))
     ['One two. Three.', 'Four five.']
@@ -46,7 +46,7 @@ def runs(parts: Sequence[str], *, max_words: int = RUN_WORDS) -> Iterator[str]:
 
 
 def passages(document: str) -> Iterator[str]:
-    """Each paragraph of a document, and each of its sentences. A paragraph too long for one text comes in runs.
+    """Each paragraph of a document, and each of its sentences. A paragraph that is too long is split into groups.
 
     >>> list(passages("It rains. We go.\\n\\nWhy?"))
     ['It rains. We go.', 'It rains.', 'We go.', 'Why?']
@@ -59,7 +59,7 @@ def passages(document: str) -> Iterator[str]:
 
 
 def blocks(document: str) -> Iterator[str]:
-    """The paragraphs of reStructuredText or Markdown that are prose: no headings, lists, directives, code or tables.
+    """The prose paragraphs of reStructuredText or Markdown: no headings, lists, directives, code or tables.
 
     >>> list(blocks("Title\\n=====\\n\\nText\\nhere.\\n\\n.. note::\\n\\n    Set in.\\n\\n>>> code\\n"))
     ['Text here.']

@@ -9,7 +9,7 @@ from texts.wikitext import read_wikipedia
 __all__ = ["TECHNICAL"]
 
 DATA_SETS = Package("pypi", "tensorflow-datasets", "4.9.10", "Apache-2.0")
-# Of the collections that the package aggregates, those whose own licence is known and free.
+# The collections in the package whose own license is known and free.
 COLLECTIONS = r"bioregistry/external/(?:fairsharing|re3data|wikidata)/processed\.json$"
 
 TECHNICAL = (

@@ -1,4 +1,4 @@
-"""Encyclopedia articles in MediaWiki's markup, as a compressed XML dump has them: their paragraphs of prose."""
+"""Read prose paragraphs of encyclopedia articles from a compressed XML dump with MediaWiki markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["prose_of_wikitext", "read_wikipedia"]
 
 ARTICLE = re.compile(r"<text [^>]*>(.*?)</text>", re.DOTALL)
 OTHER_LANGUAGE = re.compile(r"\[\[[a-z-]{2,12}:[^\[\]]*\]\]")
-EMPTIED = re.compile(r" ?\((?:[\s,;]|or|from)*\)")  # what templates in brackets leave behind
+EMPTIED = re.compile(r" ?\((?:[\s,;]|or|from)*\)")  # left by templates in brackets
 
 
 def prose_of_wikitext(article: str) -> str:
@@ -32,7 +32,7 @@ def prose_of_wikitext(article: str) -> str:
 
 
 def read_wikipedia(pattern: str) -> Reader:
-    """A reader of dumps compressed with bzip2: each article's paragraphs, and their sentences."""
+    """A reader of dumps compressed with bzip2: the paragraphs of each article, and their sentences."""
 
     def texts(archive: Path) -> Iterator[str]:
         for _, content in members(archive, pattern):

@@ -1,4 +1,4 @@
-"""Sources that we write ourselves: questions, opinions and captions, by templates over WordNet's words."""
+"""Generated sources: questions, opinions and captions, from templates and WordNet's words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from texts.source import Source
 
 __all__ = ["WRITTEN"]
 
-PACKAGE = replace(WORDNET, licence="WordNet 3.1; templates Apache-2.0 (ours)")
+PACKAGE = replace(WORDNET, license="WordNet 3.1; templates Apache-2.0 (ours)")
 
 WRITTEN = (
     Source(

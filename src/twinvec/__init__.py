@@ -1,4 +1,4 @@
-"""Sentence-BERT as software people keep: texts to vectors, fast and exact, on the machine you have.
+"""Sentence embeddings: turn texts into vectors, fast and exact, on the CPU you have.
 
 >>> import twinvec
 >>> encoder = twinvec.load()
@@ -68,50 +68,42 @@ __all__ = [
     "unit_rows",
 ]
 
-# Where each public name lives. They are imported at first use: `twinvec --help` need not wait for onnxruntime.
-_PLACES = {
-    "Collection": "collection",
-    "Encoder": "encoder",
-    "Evaluation": "evaluation.result_file",
-    "Explanation": "explanation",
-    "LayerSettings": "analysis.layers",
-    "Lengths": "encoder",
-    "ModelEmbedder": "embedder",
-    "PairExplanation": "explanation",
-    "SuiteSettings": "evaluation.evaluate",
-    "SystemChoice": "evaluation.systems",
-    "TrainResult": "training.job",
-    "TwinvecError": "errors",
-    "WKSettings": "wk",
-    "cluster_texts": "cluster.texts",
-    "embed_file": "bulk.embed_file",
-    "explain": "embedder",
-    "find_duplicates": "search.texts",
-    "find_pairs": "search.texts",
-    "index_file": "collection.import_file",
-    "analyze_layers": "analysis.layers",
-    "compare": "evaluation.evaluate",
-    "evaluate": "evaluation.evaluate",
-    "inspect_model": "engine.inspect",
-    "load": "loading",
-    "measure_speed": "analysis.speed",
-    "quantize_vectors": "vectors",
-    "run_demo": "search.demo",
-    "search_texts": "search.texts",
-    "similarity": "vectors",
-    "similarity_pairwise": "vectors",
-    "sweep": "analysis.sweep",
-    "train": "training.job",
-    "unit_rows": "vectors",
+# The module of each public name. Modules are imported at first use, so `twinvec --help` does not load onnxruntime.
+_MODULES = {
+    name: module
+    for module, names in {
+        "analysis.layers": ("LayerSettings", "analyze_layers"),
+        "analysis.speed": ("measure_speed",),
+        "analysis.sweep": ("sweep",),
+        "bulk.embed_file": ("embed_file",),
+        "cluster.texts": ("cluster_texts",),
+        "collection": ("Collection",),
+        "collection.import_file": ("index_file",),
+        "embedder": ("ModelEmbedder", "explain"),
+        "encoder": ("Encoder", "Lengths"),
+        "engine.inspect": ("inspect_model",),
+        "errors": ("TwinvecError",),
+        "evaluation.evaluate": ("SuiteSettings", "compare", "evaluate"),
+        "evaluation.result_file": ("Evaluation",),
+        "evaluation.systems": ("SystemChoice",),
+        "explanation": ("Explanation", "PairExplanation"),
+        "loading": ("load",),
+        "search.demo": ("run_demo",),
+        "search.texts": ("find_duplicates", "find_pairs", "search_texts"),
+        "training.job": ("TrainResult", "train"),
+        "vectors": ("quantize_vectors", "similarity", "similarity_pairwise", "unit_rows"),
+        "wk": ("WKSettings",),
+    }.items()
+    for name in names
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
     if name == "__version__":
         return import_module("importlib.metadata").version("twinvec")
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'twinvec' has no attribute {name!r}")
-    return getattr(import_module(f"twinvec.{_PLACES[name]}"), name)
+    return getattr(import_module(f"twinvec.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,4 @@
-"""What users may write: allowed words, the default model, and sizes in bytes.
-
-There is no numpy here, so that ``--help`` stays fast.
-"""
+"""Allowed values of options, the default model, and sizes in bytes. Does not import numpy, so ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -10,75 +7,9 @@ from typing import Literal, get_args
 
 from twinvec.errors import InputError
 
-__all__ = [
-    "AGGREGATIONS",
-    "CLASSIFIERS",
-    "COMMAND_LINES",
-    "CORRELATIONS",
-    "DEFAULT_FEATURES",
-    "DEFAULT_MODEL",
-    "DEFAULT_SCORE_RANGE",
-    "DEVICES",
-    "DISTANCES",
-    "EXAMPLE_KINDS",
-    "FEATURES",
-    "FORMATS",
-    "KEEPS",
-    "LINKAGES",
-    "LONG_POLICIES",
-    "MOST_ALL_PAIRS",
-    "NLI_LABELS",
-    "OUTPUT_TYPES",
-    "PAIR_METHODS",
-    "POOLINGS",
-    "PRECISIONS",
-    "PROJECTIONS",
-    "READOUTS",
-    "RUNTIMES",
-    "SCORE_OBJECTIVES",
-    "SEARCH_MODES",
-    "SHARD_FORMATS",
-    "SHIPPED",
-    "SIMILARITY_NAMES",
-    "SWEEP_PARTS",
-    "TASK_GROUPS",
-    "TRAIN_DEVICES",
-    "TRAIN_PRECISIONS",
-    "VECTOR_LOSSES",
-    "Aggregation",
-    "ClassifierName",
-    "CommandLines",
-    "Correlation",
-    "Device",
-    "Distance",
-    "ExampleKind",
-    "Feature",
-    "Format",
-    "Keep",
-    "Linkage",
-    "LongPolicy",
-    "OutputType",
-    "PairMethod",
-    "Precision",
-    "Projection",
-    "Role",
-    "RuntimeName",
-    "SearchMode",
-    "ShardFormat",
-    "Similarity",
-    "StoredPrecision",
-    "SweepPart",
-    "TrainDevice",
-    "TrainPrecision",
-    "VectorLoss",
-    "WKMode",
-    "parse_size",
-    "show_size",
-]
-
 DEFAULT_MODEL = "twinvec-mini"
-SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # the models inside the package
-DEFAULT_SCORE_RANGE = (0.0, 5.0)  # lowest and highest score of a pair, as in the STS data sets
+SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # models that ship with the package
+DEFAULT_SCORE_RANGE = (0.0, 5.0)  # of pairs, as in the STS data sets
 
 Precision = Literal["float32", "bfloat16", "int8"]
 StoredPrecision = Literal["float32", "int8"]
@@ -88,25 +19,25 @@ LongPolicy = Literal["warn", "error", "cut", "chunk"]
 RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
 Device = Literal["cpu", "cuda"]
 WKMode = Literal["paper", "reference"]
-Role = Literal["text", "query", "document"]  # what a text is for, where a model has prompts for it
-PairMethod = Literal["auto", "exact", "index"]  # compare all pairs of texts, or those that an index finds
-Keep = Literal["first", "longest"]  # which of several duplicates
+Role = Literal["text", "query", "document"]  # selects the model's prompt for a text, if it has one
+PairMethod = Literal["auto", "exact", "index"]  # compare all pairs of texts, or only those an index finds
+Keep = Literal["first", "longest"]  # which duplicate to keep
 Linkage = Literal["average", "complete"]
 Projection = Literal["auto", "pca", "umap"]
 SearchMode = Literal["dense", "text", "hybrid"]
 ShardFormat = Literal["parquet", "arrow"]
 Correlation = Literal["spearman", "pearson"]
-Aggregation = Literal["all", "mean", "weighted mean"]  # all items of a task together, or a mean over its subsets
+Aggregation = Literal["all", "mean", "weighted mean"]  # score all items together, or average over subsets
 ClassifierName = Literal["logreg", "mlp"]
-CommandLines = Literal["json", "plain"]  # what a program that embeds reads on each line
-SweepPart = Literal["poolings", "layers", "wk", "whitening"]  # what a sweep tries
+CommandLines = Literal["json", "plain"]  # input lines of an external embedding program
+SweepPart = Literal["poolings", "layers", "wk", "whitening"]  # what a sweep varies
 Format = Literal["lines", "csv", "tsv", "jsonl", "parquet"]  # of tables
 ExampleKind = Literal["labelled_pairs", "scored_pairs", "marked_pairs", "triplets", "ranked", "texts"]
 TrainPrecision = Literal["float32", "bfloat16"]
 TrainDevice = Literal["auto", "cpu", "cuda"]
 Distance = Literal["cosine", "euclidean", "manhattan"]
-Feature = Literal["u", "v", "|u-v|", "u*v"]  # of two vectors, for a classifier
-VectorLoss = Literal["cosine", "mse"]  # how far a vector is from a teacher's
+Feature = Literal["u", "v", "|u-v|", "u*v"]  # of a pair of vectors (u, v), for a classifier
+VectorLoss = Literal["cosine", "mse"]  # distance to the teacher's vector
 
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
@@ -121,7 +52,7 @@ PROJECTIONS: tuple[str, ...] = get_args(Projection)
 SEARCH_MODES: tuple[str, ...] = get_args(SearchMode)
 SHARD_FORMATS: tuple[str, ...] = get_args(ShardFormat)
 
-MOST_ALL_PAIRS = 200_000  # texts; comparing all pairs of that many takes a minute
+MOST_ALL_PAIRS = 200_000  # texts; comparing all their pairs takes a minute
 CORRELATIONS: tuple[str, ...] = get_args(Correlation)
 AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
 CLASSIFIERS: tuple[str, ...] = get_args(ClassifierName)
@@ -142,23 +73,23 @@ TASK_GROUPS: dict[str, tuple[str, ...]] = {
 FORMATS: tuple[str, ...] = get_args(Format)
 POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 READOUTS = (*POOLINGS, "wk")
-# Training and its data. `twinvec.data.roles` says which columns a kind of examples has.
+# Training and its data. `twinvec.data.roles` lists the columns of each kind of example.
 EXAMPLE_KINDS: tuple[ExampleKind, ...] = get_args(ExampleKind)
 TRAIN_PRECISIONS: tuple[str, ...] = get_args(TrainPrecision)
 TRAIN_DEVICES: tuple[str, ...] = get_args(TrainDevice)
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
 FEATURES: tuple[Feature, ...] = get_args(Feature)
 DEFAULT_FEATURES = FEATURES[:3]
-SCORE_OBJECTIVES = ("cosine", "cosent")  # those that read scored pairs
+SCORE_OBJECTIVES = ("cosine", "cosent")  # objectives for scored pairs
 VECTOR_LOSSES: tuple[VectorLoss, ...] = get_args(VectorLoss)
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-LEAST_THREE_DIGITS = 999.5  # from here on, three digits round to a thousand
+NEXT_UNIT = 999.5  # rounds to 1000 with three digits
 
 
 def parse_size(text: str) -> int:
-    """A size in bytes, from a number with a unit.
+    """Parse a size with a unit, such as 4GB, into bytes.
 
     >>> parse_size("4GB"), parse_size("512 MiB"), parse_size("1.5g")
     (4000000000, 536870912, 1500000000)
@@ -170,13 +101,13 @@ def parse_size(text: str) -> int:
 
 
 def show_size(n_bytes: int) -> str:
-    """A size for people.
+    """Format a size in bytes with three digits and a unit.
 
     >>> show_size(1234), show_size(5_600_000_000), show_size(999_900)
     ('1.23 kB', '5.6 GB', '1 MB')
     """
     value, unit = float(n_bytes), "B"
     for larger in ("kB", "MB", "GB", "TB"):
-        if value >= LEAST_THREE_DIGITS:
+        if value >= NEXT_UNIT:
             value, unit = value / 1000, larger
     return f"{value:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""What embeds texts, behind one protocol: a sentence model, or anything else with a name, an identity and ``embed``."""
+"""The Embedder protocol, sentence models behind it, and caching of vectors."""
 
 from __future__ import annotations
 
@@ -54,43 +54,40 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-TEXTS_PER_CALL = 4096  # what a kill can cost; enough for the engine to sort by length
-FINDING = "revision", "offline", "trust_pickle"  # arguments of ``load`` that say where a model may come from
+TEXTS_PER_CALL = 4096  # lost if the process is killed; enough to sort by length
+FIND_ARGUMENTS = "revision", "offline", "trust_pickle"  # arguments of ``load`` that locate a model
 LONG_TEXTS = (
-    "Some texts are longer than the %s tokens this model reads; only their beginning is used. They are counted; "
-    "use long='chunk' in another folder to read all of them, 'cut' to accept this in silence."
+    "Some texts are longer than the %s tokens this model reads; only their beginning is used. They are counted. "
+    "Use long='chunk' with a new folder to read them in full, or 'cut' to silence this warning."
 )
 
 
 class Embedder(Protocol):
-    """Anything that turns texts into vectors.
-
-    ``identity`` changes whenever the vectors could: two embedders of one identity share cached vectors.
-    """
+    """Turns texts into vectors. Embedders with the same ``identity`` share cached vectors."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name shown to users."""
         ...
 
     @property
     def identity(self) -> str:
-        """A text that is another one when the vectors could be others."""
+        """A string that changes whenever the vectors could change."""
         ...
 
     @property
     def width(self) -> int | None:
-        """Size of a vector; None until it is known."""
+        """Size of a vector; None if not yet known."""
         ...
 
     @property
     def similarity(self) -> str:
-        """By which measure its vectors are compared: cosine, dot, euclidean or manhattan."""
+        """The measure for comparing its vectors: cosine, dot, euclidean or manhattan."""
         ...
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """How it runs, as JSON, for reports and manifests."""
+        """Its settings as JSON, for reports and manifests."""
         ...
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
@@ -102,9 +99,9 @@ ModelLike = str | os.PathLike[str] | Encoder
 
 
 class ModelEmbedder:
-    """A sentence model: of a name or folder, found and loaded when first needed, or an encoder that is loaded.
+    """A sentence model given by name or folder (found and loaded at first use), or a loaded encoder.
 
-    ``arguments`` are those of :func:`twinvec.load`; ``prompt`` or ``prompt_name`` stand before every text as in
+    ``arguments`` are those of :func:`twinvec.load`. ``prompt`` or ``prompt_name`` applies to every text, as in
     ``Encoder.encode``, whatever its role.
 
     >>> ModelEmbedder("twinvec-mini", {"precision": "int8"}).name
@@ -132,30 +129,30 @@ class ModelEmbedder:
         if not isinstance(model, (str, os.PathLike)) or isinstance(os.fspath(model), bytes):
             raise InputError(
                 f"The model is {shown(model)}, of type {type(model).__name__}.",
-                hint="Give the name of a model, its folder, or an encoder that twinvec.load returned.",
+                hint="Pass a model name, a model folder, or an encoder from twinvec.load.",
             )
         self.arguments = dict(arguments or {})
-        if isinstance(self.arguments.get("readout"), dict):  # as JSON has it
+        if isinstance(self.arguments.get("readout"), dict):  # from JSON
             self.arguments["readout"] = WKSettings(**self.arguments["readout"])
         self.model = os.fspath(model)
-        self._source = self.model  # what is found, whatever the model is called later
+        self._source = self.model  # stays, even if ``model`` is renamed
 
     @cached_property
     def folder(self) -> Path:
-        """The model's folder, found now if it was not: a model of the hub may be fetched."""
-        wanted = {name: self.arguments[name] for name in FINDING if name in self.arguments}
+        """The model's folder, located at first use; a hub model may be downloaded."""
+        wanted = {name: self.arguments[name] for name in FIND_ARGUMENTS if name in self.arguments}
         folder = find_model(self._source, **wanted)
         self._as_found = file_states(model_files(folder))
         return folder
 
     def find(self) -> ModelEmbedder:
-        """This embedder, with its folder found: a name that is not a model's shows now, not at the first text."""
+        """Locate the folder now, so that an unknown name fails before the first text; returns self."""
         _ = self.folder
         return self
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The model, loaded now if it was not."""
+        """The model, loaded at first use."""
         arguments = {name: value for name, value in self.arguments.items() if name != "revision"}
         encoder: Encoder = load(self.folder, **arguments)
         self._check_files()
@@ -163,42 +160,42 @@ class ModelEmbedder:
 
     @property
     def name(self) -> str:
-        """The name it was given by, with the precision and the readout where they are not the default."""
+        """The model's name, with precision and readout if they are not the defaults."""
         readout = self.arguments.get("readout")
         words = [self.arguments.get("precision"), "wk" if isinstance(readout, WKSettings) else readout]
-        shown = ", ".join(word for word in words if word not in (None, DECIDING["precision"]))
-        return f"{self.model} ({shown})" if shown else self.model
+        details = ", ".join(word for word in words if word not in (None, DECIDING["precision"]))
+        return f"{self.model} ({details})" if details else self.model
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that decide its vectors."""
+        """The settings that affect its vectors."""
         return {**deciding_settings(self.arguments), **self.prompts}
 
     @cached_property
     def content(self) -> str:
-        """A digest of the model's files; refused if they have changed since the model was opened."""
+        """A digest of the model's files; raises an error if they changed after the model was opened."""
         digest = model_digest(self.folder)
         self._check_files()
         return digest
 
     @cached_property
     def identity(self) -> str:
-        """A digest of the model's files and of the settings that decide its vectors."""
+        """A digest of the model's files and of the settings that affect its vectors."""
         return f"model-{vectors_digest(self.content, self.settings)}"
 
     @cached_property
     def space(self) -> str:
-        """A digest of the space of its vectors: those of two embedders with one space may be compared."""
+        """A digest of the vector space: vectors of embedders with the same space can be compared."""
         return space_digest(self.content, readout_words(self.encoder.folder), self.encoder.width)
 
     @property
     def width(self) -> int | None:
-        """Size of a vector, once the model is loaded."""
+        """Size of a vector; None until the model is loaded."""
         return self.encoder.width if "encoder" in self.__dict__ else None
 
     @cached_property
     def similarity(self) -> str:
-        """The measure that the model was trained for."""
+        """The similarity measure that the model was trained for."""
         return read_model_folder(self.folder).similarity
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
@@ -209,7 +206,7 @@ class ModelEmbedder:
         return encode(texts)
 
     def embed_block(self, texts: Sequence[str]) -> Block:
-        """Vectors whose bits depend on these texts alone, and how many were cut; the first cut is logged."""
+        """Vectors whose bits depend on these texts alone, with a count of truncated texts; warns once."""
         block = self.encoder.encode_block(texts, **self.prompts)
         if block.n_cut and not self._has_warned and self.arguments.get("long", "warn") == "warn":
             logger.warning(LONG_TEXTS, self.encoder.max_tokens)
@@ -222,17 +219,16 @@ class ModelEmbedder:
 
 
 def stable_name(folder: Path) -> str:
-    """How to load a folder again: by name if it is of the package, which may move with its next version."""
+    """How to load a folder again: the name for a shipped model, whose path may change, else the absolute path."""
     if folder.name in SHIPPED and shipped_folder(folder.name) == folder:
         return folder.name
     return str(folder.absolute())
 
 
 def arguments_of(encoder: Encoder) -> dict[str, Any]:
-    """The arguments of :func:`twinvec.load` that make the vectors of an encoder again."""
-    settings = encoder.settings
+    """The arguments of :func:`twinvec.load` that reproduce an encoder's vectors."""
     names = ("precision", "device", "runtime", "deterministic", "long")
-    chosen: dict[str, Any] = {name: getattr(settings, name) for name in names}
+    chosen: dict[str, Any] = {name: getattr(encoder.settings, name) for name in names}
     own = read_model_folder(encoder.folder.path)
     if encoder.truncate_dim != own.truncate_dim:
         chosen["truncate_dim"] = encoder.truncate_dim
@@ -243,7 +239,7 @@ def arguments_of(encoder: Encoder) -> dict[str, Any]:
 
 
 def readout_words(folder: ModelFolder) -> str | dict[str, Any]:
-    """The readout of a model as JSON has it: names of poolings, or the settings of SBERT-WK."""
+    """A model's readout as JSON: names of poolings, or SBERT-WK settings."""
     if folder.is_static:
         return "static"
     match folder.readout:
@@ -254,7 +250,7 @@ def readout_words(folder: ModelFolder) -> str | dict[str, Any]:
 
 
 def as_embedder(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = None) -> Embedder:
-    """An embedder from a name, a folder or an encoder; what is an embedder already is given back.
+    """An embedder from a model name, folder or encoder; an Embedder is returned unchanged.
 
     >>> as_embedder("twinvec-mini").embed(["a cat", "a kitten"]).shape
     (2, 384)
@@ -264,37 +260,37 @@ def as_embedder(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None
     if not callable(getattr(model, "embed", None)):
         raise InputError(
             f"The model is {shown(model)}, of type {type(model).__name__}.",
-            hint="Give the name of a model, its folder, an encoder that twinvec.load returned, or an Embedder.",
+            hint="Pass a model name, a model folder, an encoder from twinvec.load, or an Embedder.",
         )
     return model
 
 
 def embed_block(embedder: Embedder, texts: Sequence[str]) -> Block:
-    """The vectors of some texts as float32, with a count of those that were cut if the embedder has ``embed_block``."""
+    """Embed texts as float32, with the number of truncated texts if the embedder has ``embed_block``."""
     own = getattr(embedder, "embed_block", None)
     return Block(embedder.embed(texts), 0, 0) if own is None else own(texts)
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], *, role: Role = "text") -> Vectors:
-    """Vectors of the texts, ``(len(texts), width)``, checked; a model shows a progress bar if that takes long."""
+    """Vectors of the texts, ``(len(texts), width)``, checked; a sentence model shows a progress bar on long work."""
     if not isinstance(embedder, ModelEmbedder):
-        found = embedder.embed(texts, role=role)
-        return checked_vectors(found, texts, width=embedder.width, source=embedder.name)
+        vectors = embedder.embed(texts, role=role)
+        return checked_vectors(vectors, texts, width=embedder.width, source=embedder.name)
     if role == "text":
         return embedder.encoder.encode(texts, **embedder.prompts)
     return embedder.embed(texts, role=role)
 
 
 def width_of(embedder: Embedder) -> int:
-    """The width of an embedder's vectors; one text is embedded if it is not known."""
+    """The width of an embedder's vectors; embeds one text if it is unknown."""
     return embedder.width or int(embedder.embed(["width"]).shape[1])
 
 
 class CachedEmbedder:
-    """An embedder that embeds every different text once, now or in an earlier run.
+    """Embeds every distinct text once, across runs.
 
-    ``folder`` is the cache's; each identity has a store of its own in it. With None, vectors are kept in memory.
-    ``at_once`` is the most texts given to the embedder in one call; None gives it all.
+    ``folder`` is the cache folder, with one store per identity; None keeps vectors in memory. ``at_once`` is the
+    largest number of texts per call of the embedder; None means no limit.
     """
 
     def __init__(
@@ -311,9 +307,9 @@ class CachedEmbedder:
         return self.store.of(texts)
 
     def prepare(self, texts: Sequence[str]) -> None:
-        """Embed those of the texts that are not cached yet."""
+        """Embed the texts that are not cached yet."""
         if isinstance(texts, str):
-            raise InputError("One text was given where a list is needed.", hint="Put it in a list.")
+            raise InputError("Expected a list of texts, got one text.", hint="Put it in a list.")
         self.n_embedded += embed_missing(
             self.store,
             texts,
@@ -325,15 +321,15 @@ class CachedEmbedder:
 
 
 def _store_folder(embedder: Embedder, folder: Path, role: Role) -> Path:
-    """The folder of an embedder's store, with a file that tells people whose it is.
+    """The folder of an embedder's store, with an ``about.json`` that describes it.
 
-    Vectors of another version of the engine may differ in their last digits, so it has a store of its own.
+    Other engine versions may give slightly different vectors, so each has its own store.
     """
     about: dict[str, Any] = {"name": embedder.name, "identity": embedder.identity, "role": role}
     if isinstance(embedder, ModelEmbedder):
         about["versions"] = engine_versions()
-    named = json.dumps({name: value for name, value in about.items() if name != "name"}, sort_keys=True)
-    store = folder / hashlib.sha256(named.encode()).hexdigest()[:32]
+    key = json.dumps({name: value for name, value in about.items() if name != "name"}, sort_keys=True)
+    store = folder / hashlib.sha256(key.encode()).hexdigest()[:32]
     path = store / "about.json"
     try:
         if not path.is_file():
@@ -343,7 +339,7 @@ def _store_folder(embedder: Embedder, folder: Path, role: Role) -> Path:
     except OSError as error:
         raise InputError(
             f"The cache folder {folder} cannot be written: {error.strerror or error}.",
-            hint="Give another with --cache, or none with --no-cache.",
+            hint="Choose another with --cache, or turn caching off with --no-cache.",
         ) from error
     return store
 
@@ -359,10 +355,10 @@ def explain(text: str, other: str, model: ModelLike | Embedder = DEFAULT_MODEL) 
 def explain(
     text: str, other: str | None = None, model: ModelLike | Embedder = DEFAULT_MODEL
 ) -> Explanation | PairExplanation:
-    """What a text's vector is made of, token by token; with another text, what their cosine is made of.
+    """Explain a text's vector token by token, or the cosine of two texts.
 
-    Exact for models with mean pooling or SBERT-WK, and static ones; others are refused. See ``Encoder.explain`` and
-    ``Encoder.explain_pair``.
+    Exact for static models and models with mean pooling or SBERT-WK; others raise InputError. See
+    ``Encoder.explain`` and ``Encoder.explain_pair``.
 
     >>> pair = explain("A cat sits.", "A kitten rests.")
     >>> pair.contributions.shape == (len(pair.left.tokens), len(pair.right.tokens))
@@ -371,7 +367,8 @@ def explain(
     embedder = as_embedder(model)
     if not isinstance(embedder, ModelEmbedder):
         raise InputError(
-            f"{embedder.name} has no tokens to explain a vector by.", hint="Give a sentence model: its name or folder."
+            f"{embedder.name} is not a sentence model, so its vectors cannot be explained.",
+            hint="Pass the name or folder of a sentence model.",
         )
     if other is None:
         return embedder.encoder.explain(text, **embedder.prompts)

@@ -1,4 +1,4 @@
-"""The encoder: texts in, one vector each out."""
+"""The encoder: one vector per text."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ from twinvec.vectors import check_output, quantize_vectors, similarity, similari
 
 __all__ = ["Block", "Encoder", "LayerBatch", "Lengths"]
 
-TEXTS_PER_BLOCK = 8192  # what encode_iter holds at once
+TEXTS_PER_BLOCK = 8192  # held in memory by encode_iter
 DOCUMENT_PROMPTS = "document", "passage", "corpus"
 
 
 class Lengths(NamedTuple):
-    """Per text: how many tokens it has, special ones included, and whether the model reads only its beginning."""
+    """Per text: its number of tokens, special tokens included, and whether the model truncates it."""
 
     n_tokens: NDArray[np.int64]
     is_cut: NDArray[np.bool_]
 
 
 class LayerBatch(NamedTuple):
-    """Some texts with all their states: ``layers`` is ``(layers + 1, batch, tokens, width)``, embedding layer first.
+    """A batch of texts with all states: ``layers`` is ``(layers + 1, batch, tokens, width)``, embedding layer first.
 
-    ``owners`` are the indices of the texts in the list that they came in.
+    ``owners`` are the indices of the texts in the input list.
     """
 
     owners: list[int]
@@ -59,7 +59,7 @@ class LayerBatch(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Vectors ``(n, width)``, how many of the texts were cut, and how many tokens the longest of those has."""
+    """Vectors ``(n, width)``, the number of truncated texts, and the token count of the longest of them."""
 
     vectors: Array
     n_cut: int
@@ -68,21 +68,23 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """A sentence model, ready to run. Made by :func:`twinvec.load`.
+    """A loaded sentence model, returned by :func:`twinvec.load`.
 
-    Any number of threads may use one encoder at once, also after a fork; from asyncio, call it by
-    ``asyncio.to_thread``. It holds the weights once, however many streams run.
+    Thread-safe, also after a fork; from asyncio, call it with ``asyncio.to_thread``. All threads share one copy of
+    the weights.
     """
 
     folder: ModelFolder
     tokenizer: Tokenizer = field(repr=False)
     engine: Engine = field(repr=False)
     settings: EngineSettings
-    max_tokens: int | None  # none where no text is too long
+    max_tokens: int | None  # None means no limit
     truncate_dim: int | None = None
     _words: WordReader = field(repr=False, compare=False, kw_only=True)
     _streams: Streams = field(repr=False, compare=False, kw_only=True)
-    _planned_for: int | None = field(default=None, repr=False, compare=False, kw_only=True)  # else for all streams
+    _planned_for: int | None = field(
+        default=None, repr=False, compare=False, kw_only=True
+    )  # number of streams; None: all
 
     @property
     def width(self) -> int:
@@ -106,10 +108,10 @@ class Encoder:
         """Embed texts: a list gives ``(len(texts), width)``, row ``i`` for text ``i``; one string ``(width,)``.
 
         Args:
-            prompt: put before every text as it stands.
-            prompt_name: one of the model's own prompts instead; without either, its default prompt.
+            prompt: text to put before every text.
+            prompt_name: name of one of the model's prompts; without either, its default prompt is used.
             output: float32, or int8, uint8, binary, ubinary as in :func:`twinvec.quantize_vectors`.
-            progress: show a progress bar; by default on long work when standard error is a terminal.
+            progress: show a progress bar; by default for long work if standard error is a terminal.
         """
         if isinstance(texts, str):
             row: Array = self.encode([texts], prompt=prompt, prompt_name=prompt_name, output=output, progress=False)[0]
@@ -122,11 +124,11 @@ class Encoder:
         return quantize_vectors(vectors, output)
 
     def encode_query(self, texts: str | Iterable[str], *, output: OutputType = "float32") -> Array:
-        """Embed texts that ask, with the model's prompt "query" where it has one. Shapes as in ``encode``."""
+        """Embed queries, with the model's prompt "query" if it has one. Shapes as in ``encode``."""
         return self.encode(texts, prompt_name=self._first_prompt(("query",)), output=output)
 
     def encode_document(self, texts: str | Iterable[str], *, output: OutputType = "float32") -> Array:
-        """Embed texts that answer, with the model's prompt "document" where it has one. Shapes as in ``encode``."""
+        """Embed documents, with the model's prompt "document" if it has one. Shapes as in ``encode``."""
         return self.encode(texts, prompt_name=self._first_prompt(DOCUMENT_PROMPTS), output=output)
 
     def encode_iter(
@@ -137,7 +139,7 @@ class Encoder:
         prompt_name: str | None = None,
         output: OutputType = "float32",
     ) -> Iterator[Array]:
-        """Embed an iterable of any length in bounded memory, giving one ``(width,)`` per text, in order."""
+        """Embed an iterable of any length in bounded memory; yields one ``(width,)`` per text, in order."""
         check_output(output)
         prefix = self._prompt(prompt, prompt_name)
         cut = LongTexts(self._limit)
@@ -159,9 +161,9 @@ class Encoder:
         prompt_name: str | None = None,
         output: OutputType = "float32",
     ) -> Block:
-        """Embed a list whose batches depend on its texts alone: the same bits with any number of threads.
+        """Embed a list; its vectors have the same bits with any number of threads.
 
-        What is cut is counted, not logged.
+        Truncated texts are counted, not logged.
         """
         check_output(output)
         cut = LongTexts(self._limit)
@@ -170,16 +172,16 @@ class Encoder:
         return Block(quantize_vectors(vectors, output), cut.n_cut, cut.longest)
 
     def encode_tokens(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
-        """The last layer's states of every text: a list of ``(tokens, width)``, special tokens included.
+        """The last layer's states of each text: a list of ``(tokens, width)``, special tokens included.
 
-        A text beyond the model's limit is cut, with a warning, also under ``long="chunk"``.
+        Texts over the model's limit are truncated with a warning, also with ``long="chunk"``.
         """
         return [layers[-1].copy() for layers in self.encode_layers(texts, prompt=prompt)]
 
     def encode_layers(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
-        """All layers' states of every text: a list of ``(layers + 1, tokens, width)``, embedding layer first."""
+        """The states of all layers for each text: a list of ``(layers + 1, tokens, width)``, embedding layer first."""
         checked = check_texts([texts] if isinstance(texts, str) else texts)
-        states = [np.empty((1, 0, 0), dtype=np.float32)] * len(checked)  # stays so for a text without any token
+        states = [np.empty((1, 0, 0), dtype=np.float32)] * len(checked)  # of texts without tokens
 
         def keep(batch: LayerBatch) -> None:
             for index, (owner, length) in enumerate(zip(batch.owners, batch.tokens.mask.sum(axis=1), strict=True)):
@@ -191,10 +193,10 @@ class Encoder:
     def visit_layers(
         self, texts: Iterable[str], work: Callable[[LayerBatch], None], *, prompt: str | None = None
     ) -> None:
-        """Show all layers' states to ``work``, batch by batch, so that only a few batches are held at a time.
+        """Call ``work`` with the states of all layers, batch by batch, to bound memory.
 
-        Several threads call ``work`` at once, in any order of the texts; a text without any token is not shown. A text
-        beyond the model's limit is cut, with a warning, also under ``long="chunk"``. ``work`` may use this encoder.
+        Several threads call ``work`` concurrently, in any order of the texts; texts without tokens are skipped. Texts
+        over the model's limit are truncated with a warning, also with ``long="chunk"``. ``work`` may use this encoder.
         """
         checked = check_texts(texts)
         cut = LongTexts(self._limit)
@@ -205,25 +207,21 @@ class Encoder:
             batch = pad([row.ids for row in rows], [n_unpooled] * len(rows))
             return LayerBatch([row.owner for row in rows], batch, self.engine.runtime.layers(batch))
 
-        long = "warn" if self.settings.long == "chunk" else self.settings.long
-        jobs = self._jobs([prefix + text for text in checked], RowMaker(self._words, self._limit, long, cut))
+        jobs = self._jobs([prefix + text for text in checked], self._truncating(cut))
         self._streams.run(jobs, run, work)
-        if long == "warn":
-            cut.warn()
+        self._report(cut)
 
     def explain(self, text: str, *, prompt: str | None = None, prompt_name: str | None = None) -> Explanation:
-        """A text's tokens, their vectors, and how much each layer and each token counts: what its vector is made of.
+        """Explain a text's vector: its tokens, their vectors, and the weights of layers and tokens.
 
-        For models with mean pooling or SBERT-WK, and static ones. A text beyond the model's limit is cut, with a
-        warning, also under ``long="chunk"``.
+        For static models and models with mean pooling or SBERT-WK. A text over the model's limit is truncated with a
+        warning, also with ``long="chunk"``.
         """
         check_explained(self.folder)
         prefix = self._prompt(prompt, prompt_name)
-        long = "warn" if self.settings.long == "chunk" else self.settings.long
         cut = LongTexts(self._limit)
-        rows = RowMaker(self._words, self._limit, long, cut).rows([prefix + check_text(text, "text")], [0])
-        if long == "warn":
-            cut.warn()
+        rows = self._truncating(cut).rows([prefix + check_text(text, "text")], [0])
+        self._report(cut)
         if not rows:
             return no_tokens(text, self.width)
         batch = pad([rows[0].ids], [self._n_unpooled(prefix)])
@@ -240,22 +238,22 @@ class Encoder:
     def explain_pair(
         self, left: str, right: str, *, prompt: str | None = None, prompt_name: str | None = None
     ) -> PairExplanation:
-        """How much each token of two texts contributes to their cosine: exact, as a vector is a sum over its tokens.
+        """The exact contribution of each token of two texts to their cosine.
 
-        For models as in ``explain`` that have no other layer behind their pooling than Normalize.
+        For the models of ``explain``, if only Normalize follows their pooling.
         """
         check_sum(self.folder)
         one, other = (self.explain(text, prompt=prompt, prompt_name=prompt_name) for text in (left, right))
         return explain_pair(one, other)
 
     def count_tokens(self, texts: str | Iterable[str]) -> NDArray[np.int64]:
-        """Tokens of each whole text, special ones included: ``(len(texts),)``; one string gives a single number."""
+        """Number of tokens of each full text, special tokens included: ``(len(texts),)``; a scalar for one string."""
         if isinstance(texts, str):
             return self.count_tokens([texts]).reshape(())
         return self.lengths(texts).n_tokens
 
     def lengths(self, texts: str | Iterable[str], *, prompt: str | None = None) -> Lengths:
-        """Count the tokens of each text, and say which texts the model does not read to the end."""
+        """Count the tokens of each text, and flag the texts that the model truncates."""
         prefix = self._prompt(prompt, None)
         checked = check_texts([texts] if isinstance(texts, str) else texts)
         ids = self.tokenizer.ids([prefix + text for text in checked])
@@ -263,20 +261,20 @@ class Encoder:
         return Lengths(counts, counts > self._limit)
 
     def similarity(self, left: ArrayLike, right: ArrayLike) -> Vectors:
-        """Scores of all rows of ``left`` with all rows of ``right``, by the model's own measure: ``(n, m)``."""
+        """Scores of all rows of ``left`` with all rows of ``right``, by the model's similarity measure: ``(n, m)``."""
         return similarity(left, right, self.folder.similarity)
 
     def similarity_pairwise(self, left: ArrayLike, right: ArrayLike) -> Vectors:
-        """Scores of row ``i`` of ``left`` with row ``i`` of ``right``, by the model's own measure: ``(n,)``."""
+        """Scores of row ``i`` of ``left`` with row ``i`` of ``right``, by the model's similarity measure: ``(n,)``."""
         return similarity_pairwise(left, right, self.folder.similarity)
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as a folder that Twinvec and sentence-transformers load. It must not exist yet.
+        """Save the model to a new folder that Twinvec and sentence-transformers load.
 
-        A folder with SBERT-WK is loaded by Twinvec alone.
+        Only Twinvec loads a folder with SBERT-WK.
         """
         kept = replace(self.folder, truncate_dim=self.truncate_dim, max_tokens=self.max_tokens)
-        # Others do not know our int8 store, so it is not handed on.
+        # Other libraries cannot read our int8 storage, so save float32.
         weights = read_weights(kept.backbone) if is_packed(kept.backbone) else None
         save_model(kept, Path(folder), weights=weights)
 
@@ -294,10 +292,10 @@ class Encoder:
             texts = [prefix + text for text in texts]
 
         def work(rows: list[Row]) -> None:
-            # of a text in windows, the prompt stands in the first
+            # only the first window of a text holds the prompt
             hidden = [n_unpooled if row.window <= 0 else 0 for row in rows]
-            found = self.engine.runtime.vectors(pad([row.ids for row in rows], hidden))
-            for row, vector in zip(rows, found, strict=True):
+            batch = pad([row.ids for row in rows], hidden)
+            for row, vector in zip(rows, self.engine.runtime.vectors(batch), strict=True):
                 if row.window == WHOLE:
                     vectors[row.owner] = vector
                 else:
@@ -313,7 +311,7 @@ class Encoder:
         return np.ascontiguousarray(vectors[:, : self.width])
 
     def _n_unpooled(self, prefix: str) -> int:
-        """How many of a text's first tokens are the prompt's, and not read out."""
+        """How many of a text's first tokens belong to the prompt and are not pooled."""
         if not prefix or self.folder.is_static or self.folder.readout.include_prompt:
             return 0
         return len(self.tokenizer.prefix) + len(self.tokenizer.ids([prefix])[0])
@@ -328,8 +326,13 @@ class Encoder:
             n_streams=self._planned_for or self._streams.n,
         )
 
+    def _truncating(self, cut: LongTexts) -> RowMaker:
+        """A row maker that truncates instead of chunking: states belong to one window."""
+        long = "warn" if self.settings.long == "chunk" else self.settings.long
+        return RowMaker(self._words, self._limit, long, cut)
+
     def _report(self, cut: LongTexts) -> None:
-        if self.settings.long == "warn":
+        if self.settings.long in ("warn", "chunk"):
             cut.warn()
 
     def _first_prompt(self, names: Iterable[str]) -> str | None:
@@ -337,14 +340,14 @@ class Encoder:
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
         if prompt is not None and prompt_name is not None:
-            raise InputError("Both prompt and prompt_name were given.", hint="Give one of them.")
+            raise InputError("Both prompt and prompt_name are set.", hint="Pass only one of them.")
         if prompt is not None:
             return check_text(prompt, "prompt")
         name = self.folder.default_prompt if prompt_name is None else prompt_name
         if name is None:
             return ""
         if not self.folder.prompts:
-            raise InputError(f"This model has no prompts, so none called {name!r}.", hint="Give the text as prompt=.")
+            raise InputError(f"This model has no prompts, so no {name!r}.", hint="Pass the prompt text as prompt=.")
         if name not in self.folder.prompts:
             raise UnknownNameError("prompt", name, self.folder.prompts)
         return self.folder.prompts[name]

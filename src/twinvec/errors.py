@@ -1,16 +1,16 @@
-"""Every error that Twinvec raises on purpose.
+"""All errors that Twinvec raises on purpose.
 
-TwinvecError                      catches them all
-├── InputError        ValueError  a text, an option or a file that the user gave
-│   └── RowError      ValueError  one row of a file; the rows after it may be good
-├── UnknownNameError  LookupError a name that is not among the known ones
-├── ModelFolderError  ValueError  a model folder that cannot be read as one
-│   └── WeightsError  ValueError  weights that are missing, corrupt, or not those of the config
-├── ModelNotFoundError LookupError no such folder, and no such model in the cache or on the hub
-├── TextTooLongError  ValueError  a text beyond the model's limit, with ``long="error"``
-├── TrainingError     RuntimeError a run that cannot go on, or a checkpoint that is not this run's
-├── CollectionError   RuntimeError a collection that is damaged, busy, full, or of another model
-├── DeviceError       RuntimeError a device, precision or runtime that this machine does not have
+TwinvecError                      base class
+├── InputError        ValueError  an unusable text, option or file
+│   └── RowError      ValueError  an unusable row of a file; later rows may be fine
+├── UnknownNameError  LookupError an unknown name
+├── ModelFolderError  ValueError  a folder that cannot be read as a model
+│   └── WeightsError  ValueError  weights that are missing, corrupt, or do not match the config
+├── ModelNotFoundError LookupError no such folder, cached model or hub model
+├── TextTooLongError  ValueError  a text over the model's limit, with ``long="error"``
+├── TrainingError     RuntimeError a run that cannot continue, or a checkpoint of another run
+├── CollectionError   RuntimeError a collection that is damaged, locked, full, or made with another model
+├── DeviceError       RuntimeError a device, precision or runtime this machine lacks
 └── MissingExtraError ImportError  an optional package is not installed
 """
 
@@ -19,27 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = [
-    "CollectionError",
-    "DeviceError",
-    "InputError",
-    "MissingExtraError",
-    "ModelFolderError",
-    "ModelNotFoundError",
-    "RowError",
-    "TextTooLongError",
-    "TrainingError",
-    "TwinvecError",
-    "UnknownNameError",
-    "WeightsError",
-    "check_at_least",
-    "check_name",
-    "shown",
-]
-
 
 class TwinvecError(Exception):
-    """Base class: ``except TwinvecError`` catches all that Twinvec raises on purpose."""
+    """Base class of all errors that Twinvec raises on purpose."""
 
     def __init__(self, problem: str, *, hint: str = "") -> None:
         super().__init__(f"{problem} {hint}".strip())
@@ -47,25 +29,25 @@ class TwinvecError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Errors travel between processes, whatever their class's own arguments were."""
+        """Pickle without the arguments of the subclass, so errors can cross processes."""
         return _rebuilt, (type(self), self.problem, self.hint)
 
 
 def shown(value: object, length: int = 60) -> str:
-    """A value as messages show it, cut to a length; also one whose ``repr`` fails or is endless.
+    """The ``repr`` of a value for messages, cut to a length; never fails, even if ``repr`` does.
 
     >>> shown("a"), shown(list(range(100)), 12), shown(10**5000)
     ("'a'", '[0, 1, 2,...', 'a value of type int')
     """
     try:
         text = repr(value)
-    except Exception:  # a message about a bad value must not fail because of it
+    except Exception:  # a message about a bad value must not fail itself
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def check_at_least(least: float, **values: float | None) -> None:
-    """Refuse settings below the least that they may be; None is one that was not given.
+    """Raise InputError if a value is below ``least``; None means not set.
 
     >>> check_at_least(1, k=0)
     Traceback (most recent call last):
@@ -77,7 +59,7 @@ def check_at_least(least: float, **values: float | None) -> None:
 
 
 def check_name(kind: str, name: object, known: Iterable[str]) -> None:
-    """Refuse a name that is not among the known ones."""
+    """Raise UnknownNameError unless ``name`` is in ``known``."""
     choices = tuple(known)
     if name not in choices:
         raise UnknownNameError(kind, name, choices)
@@ -90,11 +72,11 @@ def _rebuilt(kind: type[TwinvecError], problem: str, hint: str) -> TwinvecError:
 
 
 class InputError(TwinvecError, ValueError):
-    """Something the user gave (a text, an option, a file) is not usable."""
+    """A text, option or file from the user is not usable."""
 
 
 class RowError(InputError):
-    """One row of a file is not usable. ``fault`` names the kind of error in the same words for all such rows."""
+    """A row of a file is not usable. ``fault`` names the kind of problem and is the same for all such rows."""
 
     def __init__(self, problem: str, *, fault: str = "bad row", hint: str = "") -> None:
         super().__init__(problem, hint=hint)
@@ -102,7 +84,7 @@ class RowError(InputError):
 
 
 class UnknownNameError(TwinvecError, LookupError):
-    """A name is not among the known ones; says which are, and which is nearest. ``note`` is what else to know."""
+    """A name is unknown. The message lists the known names and the closest match, then ``note``."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str], *, note: str = "") -> None:
         choices = sorted(known)
@@ -122,23 +104,23 @@ class WeightsError(ModelFolderError):
 
 
 class ModelNotFoundError(TwinvecError, LookupError):
-    """No folder of that name, and no model of that name in the cache or on the hub."""
+    """There is no such folder, cached model or hub model."""
 
 
 class TextTooLongError(TwinvecError, ValueError):
-    """A text has more tokens than the model reads, and ``long="error"`` was asked for."""
+    """A text has more tokens than the model reads, and ``long="error"`` is set."""
 
 
 class TrainingError(TwinvecError, RuntimeError):
-    """A training run cannot go on, or a checkpoint belongs to another run."""
+    """A training run cannot continue, or a checkpoint belongs to another run."""
 
 
 class CollectionError(TwinvecError, RuntimeError):
-    """A collection cannot be read or written: it is damaged, another process has it, or it is of another model."""
+    """A collection cannot be read or written: it is damaged, locked by another process, or made with another model."""
 
 
 class DeviceError(TwinvecError, RuntimeError):
-    """This machine lacks the device, precision or runtime that was asked for."""
+    """This machine lacks the requested device, precision or runtime."""
 
 
 class MissingExtraError(TwinvecError, ImportError):

@@ -1,6 +1,6 @@
-"""What a text's vector is made of, and what two texts' cosine is made of. Pure functions on states.
+"""Explain a vector, or the cosine of two, by tokens and layers. Pure functions on states.
 
-With mean pooling and with SBERT-WK a vector is a sum over tokens, and so is a cosine of two of them.
+With mean pooling and SBERT-WK, a vector is a sum over tokens, and so is the cosine of two vectors.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What a text's vector is made of.
+    """How the tokens and layers of a text contribute to its vector.
 
-    ``alignment``, ``novelty`` and ``combined`` are the weights of the layers, ``(tokens, layers + 1)``, 0 for layers
-    that are not read; without SBERT-WK all three have 1 at the last layer. ``word_vectors``, ``(tokens, states'
-    width)``, are the layers' states in their combined weights. ``importance``, ``(tokens,)``, are the weights of the
-    tokens, 0 for those not read. ``vector``, ``(width,)``, is what the model gives for the text.
+    ``alignment``, ``novelty`` and ``combined``, ``(tokens, layers + 1)``, are layer weights; unused layers have weight
+    0, and without SBERT-WK the last layer has weight 1. ``word_vectors``, ``(tokens, states' width)``, are the layer
+    states summed with the combined weights. ``importance``, ``(tokens,)``, are token weights, 0 for unused tokens.
+    ``vector``, ``(width,)``, is the vector of the text.
     """
 
     text: str
@@ -50,13 +50,13 @@ class Explanation:
 
     @property
     def parts(self) -> Numbers:
-        """What each token adds to the vector before it is scaled: ``(tokens, states' width)``."""
+        """The contribution of each token to the vector before scaling: ``(tokens, states' width)``."""
         return self.importance[:, None] * self.word_vectors
 
 
 @dataclass(frozen=True, eq=False)
 class PairExplanation:
-    """What the cosine of two texts is made of: ``contributions``, ``(left's tokens, right's tokens)``, sum to it."""
+    """The cosine of two texts by token pairs: ``contributions``, ``(left tokens, right tokens)``, sum to it."""
 
     left: Explanation
     right: Explanation
@@ -69,39 +69,39 @@ class PairExplanation:
 
     @property
     def of_left(self) -> Numbers:
-        """What each token of the left text contributes; the sum is the cosine."""
+        """The contribution of each token of the left text; they sum to the cosine."""
         return np.asarray(self.contributions.sum(axis=1))
 
     @property
     def of_right(self) -> Numbers:
-        """What each token of the right text contributes; the sum is the cosine."""
+        """The contribution of each token of the right text; they sum to the cosine."""
         return np.asarray(self.contributions.sum(axis=0))
 
 
 def check_explained(folder: ModelFolder) -> None:
-    """Refuse a model whose vectors are no weighted sum of token vectors before any layer behind the pooling."""
+    """Raise InputError unless the pooled vector is a weighted sum of token vectors."""
     if not folder.is_static and isinstance(folder.readout, Pooling) and folder.readout.modes != ("mean",):
         raise InputError(
-            f"{folder.path} has {'+'.join(folder.readout.modes)} pooling, whose vectors are no mean of the tokens'.",
+            f"{folder.path} has {'+'.join(folder.readout.modes)} pooling, which is not a mean of token vectors.",
             hint="Load it with readout='wk' or readout='mean'.",
         )
 
 
 def check_sum(folder: ModelFolder) -> None:
-    """Refuse a model whose vectors are no sum over tokens."""
+    """Raise InputError unless the final vector is a sum over tokens."""
     check_explained(folder)
     others = [type(module).__name__ for module in folder.modules[1:] if not isinstance(module, Normalize)]
     if others:
         raise InputError(
-            f"{folder.path} has {', '.join(others)} behind its pooling, so its vectors are no sum over tokens.",
-            hint="Contributions are exact only for models where nothing but Normalize follows the pooling.",
+            f"{folder.path} has {', '.join(others)} after its pooling, so its vectors are not sums over tokens.",
+            hint="Contributions are exact only if nothing but Normalize follows the pooling.",
         )
 
 
 def explain_states(
     text: str, tokens: Sequence[str], *, layers: Vectors, mask: Array, folder: ModelFolder, vector: Vectors
 ) -> Explanation:
-    """The parts of one text: ``layers`` ``(layers + 1, tokens, width)``, ``mask`` ``(tokens,)``, 1 on what is read."""
+    """Explain one text: ``layers`` ``(layers + 1, tokens, width)``, ``mask`` ``(tokens,)``, 1 on pooled tokens."""
     alignment, novelty, combined = (np.zeros((len(layers), len(tokens))) for _ in range(3))
     if not folder.is_static and isinstance(folder.readout, WK):
         settings = folder.readout.settings
@@ -117,14 +117,14 @@ def explain_states(
 
 
 def no_tokens(text: str, width: int) -> Explanation:
-    """The explanation of a text without any token, whose vector is zero."""
+    """The explanation of a text without tokens, whose vector is zero."""
     words, weights = np.zeros((0, width), dtype=np.float32), np.zeros((0, 1))
     return Explanation(text, (), words, weights, weights, weights, np.zeros(0), np.zeros(width, dtype=np.float32))
 
 
 def explain_pair(left: Explanation, right: Explanation) -> PairExplanation:
-    """Contributions of all pairs of tokens to the cosine; where a vector is zero, so is everything."""
-    width = len(left.vector)  # less than the states' where vectors are truncated
+    """Contributions of all token pairs to the cosine; all 0 if either vector is zero."""
+    width = len(left.vector)  # smaller than the states' if vectors are truncated
     one, other = left.parts[:, :width], right.parts[:, :width]
     lengths = np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(other.sum(axis=0))
     return PairExplanation(left, right, one @ other.T / (lengths or 1.0))

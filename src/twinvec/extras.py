@@ -1,4 +1,4 @@
-"""The one gate for optional packages."""
+"""Import of optional packages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["require"]
 
 
 def require(module: str, *, extra: str, feature: str) -> ModuleType:
-    """Import an optional package, or say which extra brings it.
+    """Import an optional package, or raise MissingExtraError naming the extra that installs it.
 
     >>> require("json", extra="fast", feature="A test").__name__
     'json'
@@ -20,8 +20,7 @@ def require(module: str, *, extra: str, feature: str) -> ModuleType:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
-            raise  # the package is there, but broken inside: do not hide that
+            raise  # installed but broken: show the real error
         raise MissingExtraError(
-            f"{feature} needs the package {module!r}.",
-            hint=f"Install it with: pip install 'twinvec[{extra}]'",
+            f"{feature} needs the package {module!r}.", hint=f"Install it with: pip install 'twinvec[{extra}]'"
         ) from error

@@ -1,4 +1,4 @@
-"""Files and folders: JSON with errors that help, atomic writes, digests, locks, and sizes in bytes."""
+"""Files and folders: JSON, atomic writes, digests, and locks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pathlib import Path
 from secrets import token_hex
 from tokenize import TokenError
 from typing import IO, Any
-from uuid import uuid4
 
 from numpy.lib.format import open_memmap
 from safetensors import SafetensorError
@@ -43,13 +42,13 @@ __all__ = [
 ]
 
 logger = logging.getLogger(__name__)
-MOST_JSON_BYTES = 64 << 20  # the largest tokenizer.json known has 35 MB
-DEEPEST_JSON = 100
-NAME_PART = 40  # characters of a target's name in the name of its partial file, which must not grow too long
+MAX_JSON_BYTES = 64 << 20  # the largest known tokenizer.json has 35 MB
+MAX_JSON_DEPTH = 100
+NAME_PART = 40  # characters of a target's name in the name of its partial file
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; an empty one if there is no such file."""
+    """The object in a JSON file; empty if the file does not exist."""
     content = read_any_json(path)
     if content is None:
         return {}
@@ -58,23 +57,23 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_any_json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """The value in a JSON file; None if there is no such file.
+def read_any_json(path: Path) -> Any:  # noqa: ANN401 - any JSON value
+    """The value in a JSON file; None if the file does not exist.
 
-    It comes from outside: a file that is too large, nested too deeply, or holds NaN or an infinite number is refused.
+    The file is not trusted: one that is too large, too deeply nested, or holds NaN or infinity raises an error.
     """
     try:
         if not path.is_file():
             return None
-        if path.stat().st_size > MOST_JSON_BYTES:
-            raise ModelFolderError(f"{path} is larger than {MOST_JSON_BYTES >> 20} MB, which no config is.")
+        if path.stat().st_size > MAX_JSON_BYTES:
+            raise ModelFolderError(f"{path} is larger than {MAX_JSON_BYTES >> 20} MB, too large for a config.")
         content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number, parse_float=_finite)
         _check_nesting(content)
-    except (ValueError, RecursionError) as error:  # also: not UTF-8, a number of too many digits
+    except (ValueError, RecursionError) as error:  # also: not UTF-8, a number with too many digits
         if isinstance(error, TwinvecError):
             raise
-        raise ModelFolderError(f"{path} is not valid JSON: {error}.", hint="Fetch the model again.") from error
-    except OSError as error:  # a name that is too long, a file that may not be read
+        raise ModelFolderError(f"{path} is not valid JSON: {error}.", hint="Download the model again.") from error
+    except OSError as error:  # name too long, no permission
         raise ModelFolderError(f"{_short(path)} cannot be read: {error.strerror}.") from error
     return content
 
@@ -89,9 +88,8 @@ def _finite(digits: str) -> float:
 
 
 def _check_nesting(content: object) -> None:
-    """Refuse values inside values inside values, on which whoever reads them would break."""
     level = [content]
-    for _ in range(DEEPEST_JSON):
+    for _ in range(MAX_JSON_DEPTH):
         level = [
             inner
             for value in level
@@ -100,7 +98,7 @@ def _check_nesting(content: object) -> None:
         ]
         if not level:
             return
-    raise ValueError(f"it is nested more than {DEEPEST_JSON} levels deep")
+    raise ValueError(f"it is nested more than {MAX_JSON_DEPTH} levels deep")
 
 
 def _short(path: Path) -> str:
@@ -109,13 +107,13 @@ def _short(path: Path) -> str:
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write a value as indented JSON, making the folder it goes to."""
+    """Write a value as indented JSON, creating parent folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def digest_files(files: Sequence[Path]) -> str:
-    """The sha256 of some files' content, one after the other."""
+    """The sha256 of the concatenated content of some files."""
     whole = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
@@ -125,20 +123,18 @@ def digest_files(files: Sequence[Path]) -> str:
 
 
 def check_path(target: Path) -> None:
-    """Refuse a path that the system cannot have, such as one with a name that is too long."""
+    """Raise InputError for a path that the system does not allow, such as one with too long a name."""
     try:
         target.lstat()
     except FileNotFoundError:
         return
-    except (OSError, ValueError) as error:  # the second: a NUL in it
-        shown = str(target) if len(str(target)) < 100 else f"{str(target)[:100]}..."
-        raise InputError(
-            f"Cannot use the path {shown}: {getattr(error, 'strerror', None) or error}.", hint="Choose another name."
-        ) from error
+    except (OSError, ValueError) as error:  # ValueError: NUL in the path
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"Cannot use the path {_short(target)}: {reason}.", hint="Choose another name.") from error
 
 
 def mapped_vectors(path: Path, *, hint: str) -> Array:
-    """The vectors in a file of ``numpy.save``, ``(n, width)``, mapped; anything else in it is an error."""
+    """Memory-map the vectors of a ``.npy`` file, ``(n, width)``; any other content raises InputError."""
     try:
         vectors: Array = open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError, TypeError, SyntaxError, OverflowError, RecursionError, TokenError) as error:
@@ -147,15 +143,15 @@ def mapped_vectors(path: Path, *, hint: str) -> Array:
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.flags.c_contiguous:
         raise InputError(f"{path} holds {vectors.dtype} of shape {vectors.shape}, not vectors.", hint=hint)
     if vectors.offset + vectors.nbytes != path.stat().st_size:  # type: ignore[attr-defined] # a memmap has it
-        raise InputError(f"{path} has another length than its header says.", hint=hint)
+        raise InputError(f"{path} has a different length than its header says.", hint=hint)
     return vectors
 
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[IO[bytes]]:
-    """A file to fill that takes the name ``target`` when the block ends without an error, from whatever has it then.
+    """Write ``target`` atomically: yields a new file, synced and renamed over ``target`` if the block succeeds.
 
-    Until then it stands beside it under a name that nobody can know before; it is on the disk before it is renamed.
+    Until then it lies next to ``target`` under a random name.
     """
     file = open_partial(target)
     partial = Path(file.name)
@@ -171,67 +167,71 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
 
 
 def open_partial(target: Path) -> IO[bytes]:
-    """A new, empty file beside ``target``, to write and read; its ``name`` is its path.
+    """Create an empty file next to ``target``, to write and read; its ``name`` is its path.
 
-    Nothing that is there is opened, no link is followed (``O_EXCL``), and its rights are what the umask leaves.
+    Never opens an existing file or follows a link (``O_EXCL``); permissions follow the umask.
     """
-    return target.with_name(f".{target.name[:NAME_PART]}.partial-{token_hex(8)}").open("x+b")
+    return _partial_path(target).open("x+b")
+
+
+def _partial_path(target: Path) -> Path:
+    return target.with_name(f".{target.name[:NAME_PART]}.partial-{token_hex(8)}")
 
 
 @contextmanager
 def saved_folder(target: Path, kind: FolderKind) -> Iterator[Path]:
-    """:func:`new_folder` for what a user saves: a disk that is full or refuses is an error of ours."""
+    """:func:`new_folder` that turns errors of the disk into InputError."""
     try:
         with new_folder(target, kind) as folder:
             yield folder
-    except (OSError, SafetensorError) as error:  # the second is how its package says that a disk refuses
+    except (OSError, SafetensorError) as error:  # safetensors reports disk errors as SafetensorError
         raise InputError(
             f"{_short(target)} cannot be written: {error}.",
-            hint="Nothing was left there. Check the room on the disk, the rights and the name.",
+            hint="No partial files remain. Check the free disk space, the permissions and the name.",
         ) from error
 
 
 @contextmanager
 def new_folder(target: Path, kind: FolderKind, *, replace: bool = False) -> Iterator[Path]:
-    """A folder to fill that takes the name ``target`` only when the block ends without an error.
+    """Write a folder atomically: yields a new folder that is renamed to ``target`` if the block succeeds.
 
-    It gets a marker that says of which kind it is, and what is in it. Refuses a target that holds anything already,
-    unless it is to be replaced: then one of the same kind that holds nothing of the user's goes when the new one is
-    whole. What may be read is for the umask to say.
+    A marker file records its kind and its files. An existing ``target`` raises InputError unless it is empty or, with
+    ``replace``, of the same kind and without foreign files; it is removed once the new one is complete. Permissions
+    follow the umask.
     """
     check_free(target, kind, replace=replace)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name[:40]}.partial-{uuid4().hex[:12]}")
+    partial = _partial_path(target)
     partial.mkdir()
     try:
         yield partial
         write_listing(partial, kind)
-        allowed = partial.stat().st_mode & 0o666  # by the umask; safetensors' own is for one user alone
+        allowed = partial.stat().st_mode & 0o666  # follows the umask; safetensors writes files for the owner only
         for file in partial.rglob("*"):
             if file.is_file():
                 file.chmod(allowed)
                 sync_path(file)
-        check_free(target, kind, replace=replace)  # another process may have been quicker
+        check_free(target, kind, replace=replace)  # another process may have created it
         _swap(partial, target, partial.with_name(f"{partial.name}-old") if replace else None, kind)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def check_free(target: Path, kind: FolderKind, *, replace: bool) -> None:
-    """Refuse a target that holds anything, or, if it is to be replaced, anything but a folder of this kind of ours."""
-    if is_taken(target) and target.is_symlink():
-        raise InputError(f"{target} is a symbolic link, so it is not replaced.", hint="Choose another name.")
+    """Raise InputError unless ``target`` is free or, with ``replace``, a folder of this kind that Twinvec wrote."""
     if not is_taken(target):
         return
+    if target.is_symlink():
+        raise InputError(f"{target} is a symbolic link, so it is not replaced.", hint="Choose another name.")
     if not replace:
         raise InputError(f"{target} exists already.", hint="Choose another name, or remove it first.")
     check_ours(target, kind)
 
 
 def _swap(new: Path, target: Path, old: Path | None, kind: FolderKind) -> None:
-    """Give ``new`` the name ``target``; what has it now goes by ``old`` until that is done, and is then removed.
+    """Rename ``new`` to ``target``; an existing target is first renamed to ``old``, and removed at the end.
 
-    Without ``old`` it is an empty folder at most, and stays if it has been filled since.
+    Without ``old``, an existing target must be empty.
     """
     if target.exists():
         target.rmdir() if old is None else target.rename(old)
@@ -250,23 +250,23 @@ def _remove_old(folder: Path, kind: FolderKind) -> None:
     with suppress(OSError):
         if remove_ours(folder, kind):
             return
-    logger.warning("%s holds what is left of the old folder, and is kept.", folder)
+    logger.warning("%s still holds files of the old folder, and is kept.", folder)
 
 
 def is_taken(target: Path) -> bool:
-    """Whether something is there: a file, a link, or a folder that is not empty."""
+    """Whether ``target`` is a file, a link, or a folder that is not empty."""
     check_path(target)
     return target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir())))
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names in a folder durable; systems that cannot sync a folder keep their own promise."""
+    """Sync new file names in a folder to disk, where the system can."""
     with suppress(OSError):
         sync_path(folder)
 
 
 def sync_path(path: Path) -> None:
-    """Make a file's content, or a folder's names, durable."""
+    """Sync a file's content, or a folder's file names, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -275,7 +275,7 @@ def sync_path(path: Path) -> None:
 
 
 def try_lock(handle: int) -> bool:
-    """Lock an open file for this process; False if another one has it. Systems without such locks have none."""
+    """Lock an open file for this process; False if another process holds the lock. True where locks do not exist."""
     try:
         import fcntl
     except ImportError:
@@ -288,23 +288,23 @@ def try_lock(handle: int) -> bool:
 
 
 def check_target(target: Path, *, replace: bool = False) -> None:
-    """Refuse, before any work is done, a target that cannot or should not be written."""
+    """Raise InputError, before any work, if a target file cannot or must not be written."""
     check_path(target)
     if target.is_dir():
-        raise InputError(f"{target} is a folder.", hint="Give the name of a file in it.")
+        raise InputError(f"{target} is a folder.", hint="Name a file inside it.")
     if target.exists() and not replace:
         raise InputError(f"{target} exists already.", hint="Choose another name, or replace it with --force.")
     if not target.parent.is_dir():
-        raise InputError(f"There is no folder {target.parent} for {target.name}.", hint="Make it first.")
+        raise InputError(f"There is no folder {target.parent} for {target.name}.", hint="Create it first.")
 
 
 @contextmanager
 def new_file(target: Path, *, replace: bool = False) -> Iterator[IO[bytes]]:
-    """A file to fill that takes the name ``target`` only when the block ends without an error."""
+    """Write a new file atomically: it gets the name ``target`` if the block succeeds."""
     check_target(target, replace=replace)
     try:
         with whole_file(target) as file:
             yield file
-            check_target(target, replace=replace)  # another process may have been quicker
+            check_target(target, replace=replace)  # another process may have created it
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error

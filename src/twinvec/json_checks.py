@@ -1,4 +1,4 @@
-"""JSON from outside, checked where it is read: keys, types and ranges; errors name the file and the value."""
+"""Checks of untrusted JSON: keys, types and ranges; errors name the file and the value."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class _Required:
     pass
 
 
-REQUIRED: Final = _Required()  # in place of a default: the key must be there
+REQUIRED: Final = _Required()  # no default: the key must exist
 LARGEST: Final = 2**31 - 1
-LARGEST_EXACT: Final = 2**53 - 1  # beyond, JSON's readers do not agree on a number
+LARGEST_EXACT: Final = 2**53 - 1  # JSON parsers disagree on larger integers
 FINITE: Final = sys.float_info.max
-AGAIN: Final = "Fetch the model again, or correct the file."
+HINT: Final = "Download the model again, or correct the file."
 
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """The object of a JSON file. ``source`` names the file in errors of the class ``error``.
+    """A JSON object whose values are checked. Errors have the class ``error`` and name ``source``.
 
-    Every method reads one key. Without a default the key must be there; a default is returned as it is.
+    Each method reads one key. Without a default the key must exist; a default is returned unchecked.
 
     >>> JsonObject({"heads": 12}, "config.json").integer("heads", most=100)
     12
@@ -41,7 +41,7 @@ class JsonObject:
     content: Mapping[str, Any]
     source: object
     error: type[TwinvecError] = ModelFolderError
-    hint: str = AGAIN
+    hint: str = HINT
 
     def __post_init__(self) -> None:
         if not isinstance(self.content, Mapping):
@@ -73,7 +73,7 @@ class JsonObject:
         return value
 
     def text(self, key: str, default: Any = REQUIRED, *, pattern: str = "(?s:.*)") -> Any:  # noqa: ANN401
-        """A text that matches as a whole. It has no NUL and no lone surrogate, which no system takes."""
+        """A text that fully matches ``pattern``, without NUL or lone surrogates."""
         value = self.value(key, default)
         if value is default:
             return value
@@ -84,14 +84,14 @@ class JsonObject:
         return value
 
     def word(self, key: str, default: Any = REQUIRED, *, choices: Collection[str]) -> Any:  # noqa: ANN401
-        """One of some words."""
+        """One of ``choices``."""
         value = self.text(key, default)
         if value is not default and value not in choices:
             raise self.wrong(key, f"one of {', '.join(choices)}")
         return value
 
     def inner(self, key: str, default: Mapping[str, Any] | _Required = REQUIRED) -> JsonObject:
-        """An object inside this one. Where a default is given, null is the same as absent."""
+        """A nested object. With a default, null means absent."""
         value = self.value(key, default)
         if value is None and not isinstance(default, _Required):
             value = default
@@ -116,34 +116,34 @@ class JsonObject:
         return [rows.text(name) for name in rows.content]
 
     def only(self, keys: Collection[str]) -> JsonObject:
-        """This object, if it has no other keys."""
+        """This object; raises an error if it has any other key."""
         for key in self.content:
             if key not in keys:
-                raise self.error(f"{self.source} has {shown(key)}, which is not known.", hint=self.hint)
+                raise self.error(f"{self.source} has the unknown key {shown(key)}.", hint=self.hint)
         return self
 
     def value(self, key: str, default: Any = REQUIRED) -> Any:  # noqa: ANN401
-        """Whatever the key has."""
+        """The unchecked value of a key."""
         if key not in self.content and isinstance(default, _Required):
             raise self.error(f"{self.source} lacks {key!r}.", hint=self.hint)
         return self.content.get(key, default)
 
     def wrong(self, key: str, wanted: str) -> TwinvecError:
-        """The error that a value is not what it must be."""
-        found = shown_json(self.content.get(key))
-        return self.error(f"{self.source}: {shown(key)} is {found}, not {wanted}.", hint=self.hint)
+        """The error for a value of the wrong kind."""
+        value = shown_json(self.content.get(key))
+        return self.error(f"{self.source}: {shown(key)} is {value}, not {wanted}.", hint=self.hint)
 
     def _inside(self, content: Mapping[str, Any], key: str = "") -> JsonObject:
         return JsonObject(content, f"{self.source}, {key}" if key else self.source, self.error, self.hint)
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text can be written as UTF-8 and be part of a file's name."""
+    """Whether a text is valid UTF-8 and allowed in a file name."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def shown_json(value: object, length: int = 60) -> str:
-    """A value of JSON as messages show it.
+    """The ``repr`` of a JSON value for messages.
 
     >>> shown_json(None), shown_json(3)
     ('null', '3')
@@ -151,8 +151,8 @@ def shown_json(value: object, length: int = 60) -> str:
     return "null" if value is None else shown(value, length)
 
 
-def parse_json(content: str | bytes, *, source: str, hint: str = "") -> Any:  # noqa: ANN401 - whatever was sent
-    """The value in a JSON text; errors begin with ``source``.
+def parse_json(content: str | bytes, *, source: str, hint: str = "") -> Any:  # noqa: ANN401 - any JSON value
+    """Parse JSON; error messages begin with ``source``.
 
     >>> parse_json(b"[1, 2]", source="The answer")
     [1, 2]
@@ -160,8 +160,8 @@ def parse_json(content: str | bytes, *, source: str, hint: str = "") -> Any:  # 
     try:
         return json.loads(content)
     except RecursionError as error:
-        raise InputError(f"{source} is JSON with too many levels.", hint=hint) from error
-    except ValueError as error:  # no JSON, not UTF-8, or a number of too many digits
+        raise InputError(f"{source} is JSON that is nested too deeply.", hint=hint) from error
+    except ValueError as error:  # not JSON, not UTF-8, or a number with too many digits
         start = content[:60]
         text = start if isinstance(start, str) else start.decode("utf-8", errors="replace")
         raise InputError(f"{source} is not JSON: {text!r}.", hint=hint) from error

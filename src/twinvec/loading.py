@@ -1,4 +1,4 @@
-"""Load a model by name or folder: a Transformer encoder, or a static one."""
+"""Load a Transformer or static model by name or folder."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from twinvec.token_rows import LongTexts, RowMaker
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
-__all__ = ["StaticEncoder", "load", "open_table"]
+__all__ = ["load", "open_table"]
 
 logger = logging.getLogger(__name__)
 
-TEXTS_PER_JOB = 128, 1024  # fewer are not worth another thread; more leave the cache
+TEXTS_PER_JOB = 128, 1024  # fewer do not pay for a thread; more do not fit the cache
 
 
 @dataclass(frozen=True, eq=False)
 class StaticEncoder(Encoder):
-    """A static model, ready to run: an :class:`Encoder` that gives every text the same bits whatever is beside it.
+    """An :class:`Encoder` for static models; the bits of a vector never depend on other texts.
 
-    Its tokens' states (``encode_tokens``, ``encode_layers``) are the rows of the table.
+    Token states (``encode_tokens``, ``encode_layers``) are the rows of the table.
     """
 
     runtime: TableRuntime = field(repr=False, kw_only=True)
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as a folder that Twinvec and sentence-transformers load: float32, however it was stored."""
+        """Save the model in float32 to a new folder that Twinvec and sentence-transformers load."""
         self.runtime.check()
         save_static(replace(self.folder, truncate_dim=self.truncate_dim), self.runtime.table, Path(folder))
 
@@ -75,23 +75,22 @@ class StaticEncoder(Encoder):
 def open_table(
     folder: ModelFolder, settings: EngineSettings, *, trust_pickle: bool = False
 ) -> tuple[Engine, TableRuntime]:
-    """Load the table of a static model."""
+    """Load the token table of a static model."""
     if settings.runtime != "auto" or settings.device != "cpu":
         raise InputError(
-            f"{folder.path} is a static model: it runs on the CPU without a runtime, not with "
-            f"runtime={settings.runtime!r} and device={settings.device!r}.",
+            f"{folder.path} is a static model, which runs on the CPU without a runtime, so "
+            f"runtime={settings.runtime!r} and device={settings.device!r} are not supported.",
             hint="Leave both at their defaults.",
         )
     if settings.precision != "float32":
-        logger.warning("A static model computes in float32; precision=%r changes nothing.", settings.precision)
+        logger.warning("A static model computes in float32; precision=%r has no effect.", settings.precision)
     table = read_table(folder.backbone, trust_pickle=trust_pickle)
     runtime = TableRuntime(table, is_normalized=any(isinstance(module, Normalize) for module in folder.modules))
     return Engine(runtime, "float32", table.shape[1], len(table), None), runtime
 
 
-NO_SENTENCE_MODEL = (
-    "%s is no sentence model: it has no modules.json. %s is used, and its vectors are likely poor until it is trained "
-    "on pairs."
+NOT_A_SENTENCE_MODEL = (
+    "%s is not a sentence model: it has no modules.json. %s is used; expect poor vectors until it is trained on pairs."
 )
 
 
@@ -110,23 +109,23 @@ def load(
     revision: str | None = None,
     offline: bool = False,
 ) -> Encoder:
-    """Load a sentence model from a folder, the package itself, the hub's cache, or the hub; a network is asked last.
+    """Load a sentence model from a folder, the package, the hub's cache, or the hub, tried in this order.
 
-    Without a name, the model that comes with the package: it needs neither a network nor an extra.
+    The default model ships with the package and needs no network and no extra.
 
     Args:
-        precision: float32 (exact), bfloat16 or int8 (faster where the CPU has the arithmetic; docs/precision.md).
-        threads: batches that run at once; by default one per core.
-        device: cpu, or cuda where onnxruntime or torch has it.
-        runtime: onnxruntime, openvino or torch; by default the best one for the model and the precision.
-        deterministic: the same text gives the same bits whatever the other texts, their order or the threads.
-        long: what happens to texts beyond the model's limit: warn (and cut), error, cut, or chunk (read all).
-        truncate_dim: keep this many of the vector's first values (for models trained so).
-        readout: "wk", or settings of it, for SBERT-WK over all layers; or a pooling such as "mean". By default the
-            model's own (docs/wk.md).
+        precision: float32 (exact), bfloat16 or int8 (faster on CPUs that support them; docs/precision.md).
+        threads: batches that run in parallel; by default one per core.
+        device: cpu, or cuda if onnxruntime or torch supports it.
+        runtime: onnxruntime, openvino or torch; by default the best for the model and the precision.
+        deterministic: a text gives the same bits whatever the other texts, their order and the threads.
+        long: what to do with texts over the model's limit: warn (and truncate), error, cut, or chunk (read all).
+        truncate_dim: keep only the first values of each vector (for models trained for it).
+        readout: "wk" or WKSettings for SBERT-WK over all layers, or a pooling such as "mean"; by default the model's
+            own (docs/wk.md).
         trust_pickle: also read weights stored as a pickle, which can run code.
         revision: a hub model's branch, tag or commit.
-        offline: never ask the network.
+        offline: never use the network.
     """
     settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
@@ -136,18 +135,18 @@ def load(
     if readout is not None:
         folder = with_readout(folder, readout)
     if readout is not None or truncate_dim is not None:
-        folder = replace(folder, is_sentence_model=True)  # so that it is saved with them
+        folder = replace(folder, is_sentence_model=True)  # so that the choice is saved
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     if folder.is_static:
-        static = _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
-        folder.check_unchanged()
-        return static
-    from twinvec.engine.choose import open_engine  # brings onnxruntime, for which a static model need not wait
+        return _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
+    from twinvec.engine.choose import open_engine  # loads onnxruntime, which static models do not need
 
     engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle)
     folder.check_unchanged()  # configs, tokenizer and weights were read one after the other
     if not is_sentence_model:
-        logger.warning(NO_SENTENCE_MODEL, folder.path, "Mean pooling" if readout is None else f"The readout {readout}")
+        logger.warning(
+            NOT_A_SENTENCE_MODEL, folder.path, "Mean pooling" if readout is None else f"The readout {readout}"
+        )
     return Encoder(
         folder=folder,
         tokenizer=tokenizer,
@@ -163,9 +162,10 @@ def load(
 def _load_static(
     folder: ModelFolder, tokenizer: Tokenizer, settings: EngineSettings, *, truncate_dim: int | None, trust_pickle: bool
 ) -> StaticEncoder:
-    tokenizer = replace(tokenizer, prefix=(), suffix=())  # the table is read for the text's own tokens only
+    tokenizer = replace(tokenizer, prefix=(), suffix=())  # static models use no special tokens
     engine, runtime = open_table(folder, settings, trust_pickle=trust_pickle)
     _check_vocabulary(folder, tokenizer, engine)
+    folder.check_unchanged()
     return StaticEncoder(
         folder=folder,
         tokenizer=tokenizer,
@@ -182,26 +182,25 @@ def _load_static(
 def _check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> None:
     if tokenizer.n_vocabulary > engine.n_vocabulary:
         raise ModelFolderError(
-            f"The tokenizer of {folder.path} knows {tokenizer.n_vocabulary} tokens, but the model has vectors for "
+            f"The tokenizer of {folder.path} has {tokenizer.n_vocabulary} tokens, but the model has vectors for "
             f"{engine.n_vocabulary}.",
-            hint="Tokenizer and weights do not belong together; fetch the model again.",
+            hint="Tokenizer and weights do not match; download the model again.",
         )
 
 
 def _max_tokens(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> int:
     _check_vocabulary(folder, tokenizer, engine)
-    limits = [limit for limit in (folder.max_tokens, engine.n_positions) if limit]
-    limit = min(limits, default=512)
+    limit = min((limit for limit in (folder.max_tokens, engine.n_positions) if limit), default=512)
     if limit <= tokenizer.n_special:
         raise ModelFolderError(f"{folder.path} reads {limit} tokens, which leaves no room for a text.")
     return limit
 
 
-def _truncate_dim(folder: ModelFolder, engine: Engine, asked: int | None) -> int | None:
-    wanted = folder.truncate_dim if asked is None else asked
-    is_whole = isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool)
-    if wanted is not None and not (is_whole and 1 <= wanted <= engine.width):
-        raise InputError(
-            f"truncate_dim must be a whole number from 1 to {engine.width} for this model, got {wanted!r}."
-        )
-    return None if wanted is None else int(wanted)
+def _truncate_dim(folder: ModelFolder, engine: Engine, argument: int | None) -> int | None:
+    width = folder.truncate_dim if argument is None else argument
+    if width is None:
+        return None
+    is_whole = isinstance(width, (int, np.integer)) and not isinstance(width, bool)
+    if not (is_whole and 1 <= width <= engine.width):
+        raise InputError(f"truncate_dim must be a whole number from 1 to {engine.width} for this model, got {width!r}.")
+    return int(width)

@@ -11,13 +11,10 @@ from twinvec.errors import InputError
 from twinvec.types import Array
 
 __all__ = [
-    "Cuts",
     "accuracy",
     "average_precision",
-    "completeness",
     "cuts",
     "f1",
-    "homogeneity",
     "pearson",
     "ranks",
     "spearman",
@@ -26,7 +23,7 @@ __all__ = [
 
 
 def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
-    """Share of labels that are right. Both are ``(n,)``, of any kind of label.
+    """Share of correct labels. Both are ``(n,)``, of any type.
 
     >>> accuracy(["a", "b", "b", "c"], ["a", "b", "c", "c"])
     0.75
@@ -38,7 +35,7 @@ def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
 def f1(predicted: ArrayLike, gold: ArrayLike) -> float:
     """Harmonic mean of precision and recall of the label 1. Both are ``(n,)`` of 0 and 1.
 
-    Undefined without any 1, predicted or true (scikit-learn warns and gives 0).
+    Undefined if no label is 1, predicted or true (scikit-learn warns and returns 0).
 
     >>> f1([1, 1, 0, 0], [1, 0, 1, 0])
     0.5
@@ -52,10 +49,10 @@ def f1(predicted: ArrayLike, gold: ArrayLike) -> float:
 
 
 def average_precision(scores: ArrayLike, labels: ArrayLike) -> float:
-    """Mean of the precision over the steps of recall, as the threshold sinks. ``(n,)`` scores, ``(n,)`` of 0 and 1.
+    """Average precision as the threshold falls. ``(n,)`` scores, ``(n,)`` labels 0 and 1.
 
     ``sum (recall_i - recall_(i-1)) * precision_i`` over the distinct scores, from high to low, without
-    interpolation: scikit-learn's definition. Equal scores come in together. Undefined without a positive.
+    interpolation, as in scikit-learn. Equal scores enter together. Undefined without a positive.
 
     >>> round(average_precision([0.9, 0.8, 0.7], [1, 0, 1]), 4)  # 1/2 * 1 + 1/2 * 2/3
     0.8333
@@ -66,7 +63,7 @@ def average_precision(scores: ArrayLike, labels: ArrayLike) -> float:
 
 
 class Cuts(NamedTuple):
-    """The distinct scores from high to low; how many items each cut takes, and how many of those are positive."""
+    """The distinct scores from high to low; per cut, the items at or above it, and the positives among them."""
 
     scores: NDArray[np.float64]
     n_taken: NDArray[np.int64]
@@ -74,7 +71,7 @@ class Cuts(NamedTuple):
 
 
 def cuts(scores: ArrayLike, labels: ArrayLike) -> Cuts:
-    """Every way to take the items with the highest scores; equal ones come together. ``(n,)``, and ``(n,)`` of 0 and 1.
+    """All cuts of a ranking by score; equal scores stay together. ``(n,)`` scores, ``(n,)`` labels 0 and 1.
 
     >>> cuts([0.2, 0.9, 0.9], [1, 1, 0]).n_right.tolist()
     [1, 2]
@@ -99,21 +96,21 @@ def _n_positive(cut: Cuts) -> int:
 def _same_length(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
     a, b = np.asarray(first), np.asarray(second)
     if a.shape != b.shape or a.ndim != 1 or len(a) == 0:
-        raise InputError(f"Two equally long lists are needed, not empty, got shapes {a.shape} and {b.shape}.")
+        raise InputError(f"Expected two non-empty lists of equal length, got shapes {a.shape} and {b.shape}.")
     return a, b
 
 
 def _as_bool(values: Array, name: str) -> NDArray[np.bool_]:
     if values.dtype == np.bool_:
         return values
-    strange = values[~np.isin(values, (0, 1))]
-    if len(strange):
-        raise InputError(f"The {name} must be 0 or 1, but {len(strange)} are not, such as {strange[0].item()!r}.")
+    others = values[~np.isin(values, (0, 1))]
+    if len(others):
+        raise InputError(f"The {name} must be 0 or 1, but {len(others)} are not, such as {others[0].item()!r}.")
     return np.asarray(values == 1, dtype=np.bool_)
 
 
 def homogeneity(clusters: ArrayLike, classes: ArrayLike) -> float:
-    """How far each cluster holds one class only: 1 if all do. Both are ``(n,)`` labels.
+    """How pure the clusters are: 1 if each holds a single class. Both are ``(n,)`` labels.
 
     >>> round(homogeneity([0, 1, 2, 2], ["a", "a", "b", "b"]), 4)
     1.0
@@ -123,7 +120,7 @@ def homogeneity(clusters: ArrayLike, classes: ArrayLike) -> float:
 
 
 def completeness(clusters: ArrayLike, classes: ArrayLike) -> float:
-    """How far each class lies in one cluster only: 1 if all do. Both are ``(n,)`` labels.
+    """How complete the clusters are: 1 if each class lies in a single cluster. Both are ``(n,)`` labels.
 
     >>> round(completeness([0, 1, 2, 2], ["a", "a", "b", "b"]), 4)
     0.6667
@@ -143,10 +140,8 @@ def v_measure(clusters: ArrayLike, classes: ArrayLike) -> float:
 
 
 def _entropies(clusters: ArrayLike, classes: ArrayLike) -> tuple[float, float, float]:
-    """Of the clusters, of the classes, and of both together, in nats."""
-    a, b = np.asarray(clusters), np.asarray(classes)
-    if a.shape != b.shape or a.ndim != 1 or len(a) == 0:
-        raise InputError(f"Clusters and classes must be equally long lists, not empty, got {a.shape} and {b.shape}.")
+    """Entropies of the clusters, of the classes, and of both jointly, in nats."""
+    a, b = _same_length(clusters, classes)
     _, cluster = np.unique(a, return_inverse=True)
     names, class_ = np.unique(b, return_inverse=True)
     return _entropy(cluster), _entropy(class_), _entropy(cluster * len(names) + class_)
@@ -163,17 +158,17 @@ def _share(information: float, entropy: float) -> float:
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Rank of every value, from 1; equal values share the mean of their ranks. ``(n,)`` to ``(n,)``.
+    """Rank of each value, from 1; equal values share their mean rank. ``(n,)`` to ``(n,)``.
 
     >>> ranks([10, 30, 20, 30]).tolist()
     [1.0, 3.5, 2.0, 3.5]
     """
     array = np.asarray(values)
-    if (array != array).any():  # numpy would rank all NaN as one highest value
+    if (array != array).any():  # numpy would rank NaN highest
         raise InputError(f"{int((array != array).sum())} of {array.size} values are NaN, which has no rank.")
-    _, place, counts = np.unique(array, return_inverse=True, return_counts=True)
+    _, index, counts = np.unique(array, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place], dtype=np.float64)
+    return np.asarray((last - (counts - 1) / 2)[index], dtype=np.float64)
 
 
 def pearson(left: ArrayLike, right: ArrayLike) -> float:
@@ -188,7 +183,7 @@ def pearson(left: ArrayLike, right: ArrayLike) -> float:
 
 
 def spearman(left: ArrayLike, right: ArrayLike) -> float:
-    """Rank correlation of two lists of numbers, both ``(n,)``: Pearson's of their ranks, means for ties.
+    """Rank correlation of two lists of numbers, both ``(n,)``: Pearson's of their ranks.
 
     >>> spearman([1, 2, 3], [1, 4, 9])
     1.0
@@ -200,17 +195,17 @@ def spearman(left: ArrayLike, right: ArrayLike) -> float:
 def _checked(left: ArrayLike, right: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     a, b = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1 or len(a) < 2:
-        raise InputError(f"A correlation needs two equally long lists of at least 2, got shapes {a.shape}, {b.shape}.")
+        raise InputError(f"A correlation needs two lists of equal length, 2 or more, got shapes {a.shape}, {b.shape}.")
     for name, values in (("first", a), ("second", b)):
         if not np.isfinite(values).all():
-            raise InputError(f"A correlation needs finite numbers; the {name} list has others.")
+            raise InputError(f"A correlation needs finite numbers; the {name} list has NaN or infinity.")
         if values.min() == values.max():
             raise InputError(f"The correlation is undefined: all {len(values)} values of the {name} list are equal.")
     return a, b
 
 
 def _centered(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values less their mean, in units of the largest, so that no square over- or underflows."""
+    """Values minus their mean, scaled by the largest, so that squares do not over- or underflow."""
     values = values / np.abs(values).max()
     values = values - values.mean()
     return np.asarray(values / np.abs(values).max(), dtype=np.float64)

@@ -1,9 +1,9 @@
-"""Which folders are ours: the one answer for every path that replaces or deletes one.
+"""Which folders Twinvec wrote, checked before any folder is replaced or deleted.
 
-A folder that Twinvec wrote holds a marker, a hidden file that names its format. A folder that is written at once lists
-all its files there; one that grows (a bulk job, a training run) is known by the names its files can have. A folder
-without the marker, of another format, or with anything in it that we did not write, is never replaced or emptied, and
-only files that are ours are ever removed, one by one. Nothing is removed through a symbolic link.
+A folder that Twinvec wrote has a marker, a hidden file that names its format. For a folder written in one step, the
+marker lists all files; in a folder that grows (a bulk job, a training run), files are recognized by their names. A
+folder without a marker, with another format, or with foreign files is never replaced or emptied. Only our own files are
+removed, one by one, and never through a symbolic link.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from twinvec.errors import InputError
 __all__ = [
     "COLLECTION",
     "INDEX",
-    "MARKER",
     "MODEL",
     "FolderKind",
     "check_ours",
@@ -37,15 +36,15 @@ __all__ = [
 
 MARKER = ".twinvec.json"
 MARKER_PARTIAL = f"{MARKER}.partial-"
-MOST_MARKER_BYTES = 1 << 24
+MAX_MARKER_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """A kind of folder: its format, what people call it, and the names of its files if it grows.
+    """A kind of folder: its format, and its name in messages.
 
-    ``names`` matches whole paths within the folder; None means that the marker lists them. ``nested`` are folders in it
-    that have a marker of their own.
+    ``names`` matches the paths of its files; None means that the marker lists them. ``nested`` are inner folders with
+    their own marker.
     """
 
     format: str
@@ -60,14 +59,14 @@ COLLECTION = FolderKind("twinvec-collection-1", "a collection")
 
 
 def check_ours(folder: Path, kind: FolderKind) -> None:
-    """Refuse to replace or empty a folder that is not ours, or that holds anything else; an empty one is free."""
+    """Raise InputError if a folder is not ours or holds foreign files, so must not be replaced; empty is fine."""
     if not os.path.lexists(folder):
         return
     if folder.is_symlink() or not folder.is_dir():
         what = "a symbolic link" if folder.is_symlink() else "a file"
         raise InputError(f"{folder} is {what}, so it is not replaced.", hint="Choose another name.")
-    found = sorted(_entries(folder))
-    if not found:
+    entries = sorted(_entries(folder))
+    if not entries:
         return
     marker = _read_marker(folder)
     if marker is not None and marker["format"] != kind.format:
@@ -76,7 +75,7 @@ def check_ours(folder: Path, kind: FolderKind) -> None:
             hint="Choose another name, or remove it yourself.",
         )
     is_ours = _rule(folder, kind)
-    foreign = next((name for name in found if not is_ours(name)), None)
+    foreign = next((name for name in entries if not is_ours(name)), None)
     if foreign is not None:
         raise InputError(
             f"{folder} holds {foreign!r}, which Twinvec did not write as part of {kind.called}, so nothing is removed.",
@@ -85,36 +84,36 @@ def check_ours(folder: Path, kind: FolderKind) -> None:
 
 
 def is_marked(folder: Path, kind: FolderKind) -> bool:
-    """Whether the folder's marker says that it is of this kind."""
+    """Whether the folder has a marker of this kind."""
     marker = _read_marker(folder)
     return marker is not None and marker["format"] == kind.format
 
 
 def mark(folder: Path, kind: FolderKind) -> None:
-    """Make a folder that grows, and write its marker before anything else is in it."""
+    """Create a folder that grows, and write its marker first."""
     folder.mkdir(parents=True, exist_ok=True)
     if not is_marked(folder, kind):
         _write_marker(folder, {"format": kind.format})
 
 
 def write_listing(folder: Path, kind: FolderKind) -> None:
-    """Write the marker of a folder that is complete, with the names of all that is in it."""
+    """Write the marker of a complete folder, listing all its files."""
     _write_marker(folder, {"format": kind.format, "files": sorted(_entries(folder))})
 
 
 def remove_ours(folder: Path, kind: FolderKind, *, keep: Sequence[str] = ()) -> bool:
-    """Remove a folder's own files, the marker and the folder last; returns whether it is gone.
+    """Remove our files from a folder, then the marker and the folder; returns whether the folder is gone.
 
-    Whatever is not ours stays, and so does the marker then. With ``keep``, files of these names and the marker stay.
+    Foreign files stay, and so does the marker then. With ``keep``, these files and the marker stay.
     """
     is_ours = _rule(folder, kind)
     for name in sorted(_entries(folder)):
         if is_ours(name) and name not in keep:
             with suppress(FileNotFoundError):
                 (folder / name).rmdir() if name.endswith("/") else (folder / name).unlink()
-    for inner in [folder / name for name in kind.nested]:
-        with suppress(OSError):  # it is not there, or not empty
-            (inner / MARKER).unlink()
+    for name in kind.nested:
+        with suppress(OSError):  # missing
+            (folder / name / MARKER).unlink()
     for path, _, _ in os.walk(folder, topdown=False):
         if Path(path) != folder:
             with suppress(OSError):  # not empty
@@ -128,15 +127,15 @@ def remove_ours(folder: Path, kind: FolderKind, *, keep: Sequence[str] = ()) -> 
 
 
 def remove_partial_markers(folder: Path) -> None:
-    """Remove what a process that was killed while it wrote the marker has left."""
+    """Remove partial markers left by a killed process."""
     for file in folder.glob(f"{MARKER_PARTIAL}*"):
         file.unlink(missing_ok=True)
 
 
 def _entries(folder: Path, before: str = "") -> Iterator[str]:
-    """All files in a folder, and all empty folders with a slash at their end; links are not followed."""
-    with os.scandir(folder) as found:
-        for entry in found:
+    """All files in a folder, and its empty folders with a trailing slash; links are not followed."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 inner = list(_entries(Path(entry.path), f"{before}{entry.name}/"))
                 yield from inner or [f"{before}{entry.name}/"]
@@ -145,7 +144,7 @@ def _entries(folder: Path, before: str = "") -> Iterator[str]:
 
 
 def _rule(folder: Path, kind: FolderKind) -> Callable[[str], bool]:
-    """What tells whether an entry of the folder is ours."""
+    """A function that tells whether an entry of the folder is ours."""
     marker = _read_marker(folder)
     if marker is None or marker["format"] != kind.format:
         return lambda name: False
@@ -162,11 +161,11 @@ def _rule(folder: Path, kind: FolderKind) -> Callable[[str], bool]:
 
 
 def _read_marker(folder: Path) -> dict[str, Any] | None:
-    """The marker's format and files; None if there is no marker that can be read."""
+    """The marker's format and files; None if there is no readable marker."""
     path = folder / MARKER
     try:
         status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_MARKER_BYTES:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_MARKER_BYTES:
             return None
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -185,7 +184,7 @@ def _write_marker(folder: Path, content: dict[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(folder / MARKER)
-    except FileNotFoundError:  # another process has tidied up, and so has marked the folder
+    except FileNotFoundError:  # another process removed it, after marking the folder
         if not (folder / MARKER).is_file():
             raise
     finally:

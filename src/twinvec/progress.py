@@ -1,4 +1,4 @@
-"""What people see on a terminal while work goes on: progress bars, and control characters made visible."""
+"""Terminal output: progress bars, and control characters made visible."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import IO, Any
 
 __all__ = ["Progress", "standard_output", "visible"]
 
-# C0 but for tab and line feed, DEL, C1, and the overrides and isolates of writing direction.
-COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# C0 except tab and line feed, DEL, C1, and the overrides and isolates of writing direction.
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def visible(text: str) -> str:
-    r"""The text with control characters as ``\uXXXX``, which JSON reads as the same text; tabs and line ends stay.
+    r"""Escape control characters as ``\uXXXX``, which JSON reads back as the same text; tabs and line feeds stay.
 
     >>> print(visible("a \x1b]0;title\x07 b"))
     a \u001b]0;title\u0007 b
     """
-    return COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class _Visible(io.BufferedIOBase):
-    """Bytes of UTF-8 for a terminal."""
+    """A stream of UTF-8 bytes that makes control characters visible."""
 
     def __init__(self, target: IO[bytes]) -> None:
         self._target = target
@@ -45,15 +45,15 @@ class _Visible(io.BufferedIOBase):
 
 
 def standard_output() -> IO[bytes]:
-    """Standard output for data: the very bytes for a file or a pipe; for a person at a terminal, made visible."""
+    """Standard output for data: unchanged for a file or pipe, control characters made visible on a terminal."""
     return _Visible(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer  # type: ignore[return-value]
 
 
-PATIENCE_S = 1.0  # work that is done sooner shows no bar
+PATIENCE_S = 1.0  # shorter work shows no bar
 
 
 class Progress:
-    """Counts what is done; draws a bar once the work has taken a second. Any thread may call ``advance``."""
+    """A progress bar, drawn once the work has taken a second. Any thread may call ``advance``."""
 
     def __init__(self, total: int | None, label: str, *, shown: bool | None = None) -> None:
         self._shown = sys.stderr.isatty() if shown is None else shown
@@ -72,7 +72,7 @@ class Progress:
             self._bar.stop()
 
     def advance(self, count: int) -> None:
-        """Say that ``count`` more are done."""
+        """Record that ``count`` more items are done."""
         if not self._shown:
             return
         with self._lock:

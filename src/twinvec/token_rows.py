@@ -1,4 +1,4 @@
-"""Texts to rows of ids for the engine: prompts, the model's limit, windows over long texts, and the plan of a run."""
+"""Rows of token ids for the engine: truncation, windows over long texts, and batch planning."""
 
 from __future__ import annotations
 
@@ -20,41 +20,39 @@ logger = logging.getLogger(__name__)
 
 Plan = Callable[[Sequence[int], int], list[list[int]]]
 
-TEXTS_PER_PLAN = 1024  # tokenized together, while other streams still run the batches of the ones before
-OVERLAP = 4  # neighbouring windows share a quarter of their tokens
-
-
-WHOLE = -1
+TEXTS_PER_PLAN = 1024  # tokenized together, while other streams run earlier batches
+OVERLAP = 4  # neighboring windows share a quarter of their tokens
+WHOLE = -1  # the row is a full text, not a window
 
 
 class Row(NamedTuple):
-    """Ids that go through the model as one: a text, or one window of a long text."""
+    """One input of the model: a text, or one window of a long text."""
 
-    owner: int  # the text's index among the texts
+    owner: int  # index of the text
     ids: list[int]  # special tokens included
-    n_tokens: int  # without special tokens: the window's weight
-    window: int = WHOLE  # which window of its text this is
+    n_tokens: int  # without special tokens; the weight of a window
+    window: int = WHOLE  # index of the window
 
 
 @dataclass
 class LongTexts:
-    """Collects what was cut during a run, so that it is said once."""
+    """Counts the texts truncated in a run, for a single warning."""
 
     max_tokens: int
     n_cut: int = 0
     longest: int = 0
 
     def note(self, n_tokens: int) -> None:
-        """One more text of ``n_tokens`` was cut."""
+        """Count a truncated text of ``n_tokens``."""
         self.n_cut += 1
         self.longest = max(self.longest, n_tokens)
 
     def warn(self) -> None:
-        """Log one warning, if anything was cut."""
+        """Log one warning if any text was truncated."""
         if self.n_cut:
             logger.warning(
                 "%d text%s longer than the %d tokens this model reads; only the beginning was used (the longest has "
-                "%d tokens). Use long='chunk' to read all of it, 'error' to refuse, 'cut' to accept this in silence.",
+                "%d tokens). Use long='chunk' to read all of it, 'error' to fail, 'cut' to silence this warning.",
                 self.n_cut,
                 " is" if self.n_cut == 1 else "s are",
                 self.max_tokens,
@@ -64,20 +62,18 @@ class LongTexts:
 
 @dataclass(frozen=True)
 class RowMaker:
-    """Makes rows of texts under one policy for long ones."""
+    """Turns texts into rows, with one policy for long texts."""
 
     words: WordReader
     max_tokens: int
     long: LongPolicy
     cut: LongTexts = field(compare=False)
-    n_before: int = 0  # texts of this run that came before these, for messages
+    n_before: int = 0  # earlier texts of this run, for messages
 
     def rows(self, texts: Sequence[str], owners: Sequence[int]) -> list[Row]:
-        """The rows of some texts; ``owners`` are their indices. A text without any token has no row."""
-        made: list[Row] = []
-        for owner, ids in zip(owners, self.words.rows(texts), strict=True):
-            made.extend(self._rows_of(owner, ids))
-        return made
+        """The rows of some texts; ``owners`` are their indices. A text without tokens has no row."""
+        pairs = zip(owners, self.words.rows(texts), strict=True)
+        return [row for owner, ids in pairs for row in self._rows_of(owner, ids)]
 
     def _rows_of(self, owner: int, ids: list[int]) -> list[Row]:
         room = self.max_tokens - self.words.tokenizer.n_special
@@ -93,7 +89,7 @@ class RowMaker:
         return Row(owner, self.words.tokenizer.add_special_tokens(ids), len(ids), window)
 
     def refuse_or_note(self, owner: int, n_tokens: int) -> None:
-        """Deal with a text beyond the limit, as the policy says."""
+        """Raise TextTooLongError or count a text over the limit, according to the policy."""
         if self.long == "error":
             raise TextTooLongError(
                 f"texts[{self.n_before + owner}] has {n_tokens} tokens, but this model reads {self.max_tokens}.",
@@ -103,20 +99,20 @@ class RowMaker:
 
 
 def plan_jobs(texts: Sequence[str], make: RowMaker, plan: Plan, *, budget: int, n_streams: int) -> Iterator[list[Row]]:
-    """Batches of rows, longest texts first; texts are tokenized as they are needed."""
+    """Yield batches of rows, longest texts first; texts are tokenized when needed."""
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
     for start in range(0, len(order), TEXTS_PER_PLAN):
         owners = order[start : start + TEXTS_PER_PLAN]
         rows = make.rows([texts[i] for i in owners], owners)
         lengths = [len(row.ids) for row in rows]
-        # A small job is cut into as many batches as there are streams.
+        # A small job is split into one batch per stream.
         room = min(budget, -(-sum(lengths) // n_streams))
         for indices in plan(lengths, room):
             yield [rows[i] for i in indices]
 
 
 def join_windows(parts: Sequence[tuple[int, Vectors]]) -> Vectors:
-    """The mean of the windows' vectors, weighted by their counts of tokens: ``(width,)``.
+    """The mean of the window vectors, weighted by token counts: ``(width,)``.
 
     >>> join_windows([(3, np.array([1.0], dtype=np.float32)), (1, np.array([5.0], dtype=np.float32))]).tolist()
     [2.0]

@@ -1,4 +1,4 @@
-"""Array aliases, and the protocols between the parts."""
+"""Array aliases, padded token batches, and the runtime protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TokenBatch:
     """Token ids of some texts, padded on the right to the longest.
 
     ``ids``, ``mask`` and ``pool_mask`` are ``(batch, tokens)``. ``mask`` is 1 on real tokens; ``pool_mask``
-    is 1 on the tokens that pooling reads (the same, unless the model leaves its prompt out of the pooling).
+    is 1 on the tokens that pooling reads (all real tokens, unless the model excludes its prompt).
     """
 
     ids: Ids
@@ -29,7 +29,7 @@ class TokenBatch:
 
 
 class Runtime(Protocol):
-    """Runs one batch. Any number of threads may call it at once."""
+    """Runs one batch. Thread-safe."""
 
     name: str
 

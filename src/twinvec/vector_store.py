@@ -1,8 +1,8 @@
-"""Vectors on disk by the content of their texts: a folder of small immutable files, whole or not there.
+"""Vectors on disk, keyed by text content: a folder of small immutable files.
 
-Every addition is a file of its own, written under another name, synced and renamed. So a kill at any moment leaves a
-readable store, and any number of processes may add at once; what two of them add twice is stored twice and read once.
-A file whose length or head is wrong (a disk that lost its end) is dropped, and its texts are embedded again.
+Each addition is a new file, written under a temporary name, synced and renamed. So a kill at any moment leaves a
+readable store, and any number of processes can add concurrently; a text added twice is stored twice and read once.
+A file with a wrong length or header (lost by the disk) is removed, and its texts are embedded again.
 
 A file is: magic, n, width, crc32 of the keys (little-endian, 20 bytes), n keys (sha256 of the text, 32 bytes each),
 then the vectors as float32, row by row.
@@ -42,16 +42,15 @@ HEAD = struct.Struct("<8sIII")
 KEY_BYTES = 32
 ENDING = ".vectors"
 LEFTOVER_AGE_S = 24 * 3600
-# Nothing else is ever removed.
+# Only files with these names are ever removed.
 OWN_NAME = re.compile(r"[0-9a-f]{32}\.vectors|\.[0-9a-f]{32}\.vectors\.partial-[0-9a-f]+")
 CACHE_VARIABLE = "TWINVEC_CACHE"
 
 
 def cache_folder() -> Path:
-    """Where vectors are cached: the folder named by TWINVEC_CACHE, or the one this system has for caches."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named).expanduser()
+    """The cache folder for vectors: TWINVEC_CACHE, or a folder in the system's cache directory."""
+    if folder := os.environ.get(CACHE_VARIABLE):
+        return Path(folder).expanduser()
     home = Path.home()
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
@@ -63,23 +62,23 @@ def cache_folder() -> Path:
 
 
 def text_key(text: str) -> bytes:
-    """What a text is stored under: the sha256 of its UTF-8 bytes."""
+    """The storage key of a text: the sha256 of its UTF-8 bytes."""
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()
 
 
 class VectorStore:
-    """Vectors by text, of one width. ``folder=None`` keeps them in memory only."""
+    """Vectors of one width by text. ``folder=None`` keeps them in memory only."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self.width: int | None = None
-        self._blocks: list[Array | _FileBlock] = []  # each (n, width); those of files are read when they are asked for
-        self._starts: list[int] = []  # the row at which each block begins
+        self._blocks: list[Array | _FileBlock] = []  # each (n, width); file blocks are read on demand
+        self._starts: list[int] = []  # first row of each block
         self._rows: dict[bytes, int] = {}
         self._n_rows = 0
         if folder is not None and folder.is_dir():
             for file in sorted(folder.glob(f"*{ENDING}")):
-                with suppress(FileNotFoundError):  # another process may just have removed a damaged one
+                with suppress(FileNotFoundError):  # another process may have removed a damaged file
                     self._read(file)
             _clear_leftovers(folder)
 
@@ -87,29 +86,29 @@ class VectorStore:
         return len(self._rows)
 
     def rows(self, keys: Sequence[bytes]) -> Ids:
-        """The row of each key, ``(n,)``; -1 where it is not stored."""
+        """The row of each key, ``(n,)``; -1 if it is not stored."""
         return np.fromiter((self._rows.get(key, -1) for key in keys), dtype=np.int64, count=len(keys))
 
     def missing(self, texts: Iterable[str]) -> dict[bytes, str]:
-        """The texts that are not stored, each once, by their keys."""
+        """The distinct texts that are not stored, by key."""
         keyed = {text_key(text): text for text in texts}
         return {key: text for key, text in keyed.items() if key not in self._rows}
 
     def of(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts that are all stored, ``(len(texts), width)``."""
+        """The vectors of stored texts, ``(len(texts), width)``."""
         return self.vectors(self.rows([text_key(text) for text in texts]))
 
     def vectors(self, rows: Ids) -> Vectors:
         """The vectors of some rows, ``(n, width)``."""
-        found = np.empty((len(rows), self.width or 0), dtype=np.float32)
+        vectors = np.empty((len(rows), self.width or 0), dtype=np.float32)
         block_of = np.searchsorted(np.asarray(self._starts), rows, side="right") - 1
         for block in np.unique(block_of):
             here = block_of == block
-            found[here] = self._blocks[block][rows[here] - self._starts[block]]
-        return found
+            vectors[here] = self._blocks[block][rows[here] - self._starts[block]]
+        return vectors
 
     def add(self, keys: Sequence[bytes], vectors: Vectors) -> None:
-        """Keep vectors ``(n, width)`` under their keys. A disk that refuses them costs the cache, not the work."""
+        """Store vectors ``(n, width)`` under their keys. If the disk fails, they stay in memory, with a warning."""
         self._check_width(vectors.shape[1])
         self._keep(keys, vectors)
         if self.folder is None or not len(keys):
@@ -117,7 +116,7 @@ class VectorStore:
         try:
             self._write(b"".join(keys), vectors)
         except OSError as error:
-            logger.warning("%s cannot be written (%s): vectors are not cached.", self.folder, error.strerror or error)
+            logger.warning("%s cannot be written (%s); vectors are not cached.", self.folder, error.strerror or error)
             self.folder = None
 
     def _keep(self, keys: Sequence[bytes], vectors: Array | _FileBlock) -> None:
@@ -135,21 +134,21 @@ class VectorStore:
             file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
 
     def _read(self, file: Path) -> None:
-        found = _read_block(file)
-        if found is None:
+        content = _read_block(file)
+        if content is None:
             logger.warning("%s is damaged; it is removed, and its texts are embedded again.", file)
             if OWN_NAME.fullmatch(file.name):
                 file.unlink(missing_ok=True)
             return
-        keys, block = found
+        keys, block = content
         self._check_width(block.width)
         self._keep(keys, block)
 
     def _check_width(self, width: int) -> None:
         if self.width is not None and width != self.width:
             raise InputError(
-                f"Vectors of width {width} came where those before had width {self.width}.",
-                hint="All vectors of a model must be equally wide."
+                f"Got vectors of width {width}; earlier vectors have width {self.width}.",
+                hint="All vectors of a model must have the same width."
                 + (f" If the model has changed, remove {self.folder}." if self.folder else ""),
             )
         self.width = width
@@ -164,10 +163,10 @@ def embed_missing(
     at_once: int | None = None,
     label: str | None = None,
 ) -> int:
-    """Embed the texts that a store lacks, each once, and store them; returns how many these were.
+    """Embed and store the distinct texts that a store lacks; returns their number.
 
-    ``at_once`` is the most texts given to ``embed`` in one call, which is what a kill can cost; None gives it all.
-    Errors about wrong vectors name ``source``. With a ``label``, a progress bar is shown on long work.
+    ``at_once`` is the largest number of texts per call of ``embed``, which a kill can lose; None means no limit.
+    Errors about wrong vectors name ``source``. With a ``label``, long work shows a progress bar.
     """
     missing = store.missing(texts)
     keys, new = list(missing), list(missing.values())
@@ -182,7 +181,7 @@ def embed_missing(
 
 
 def _clear_leftovers(folder: Path) -> None:
-    """Remove what writers that were killed long ago have left."""
+    """Remove old partial files of killed writers."""
     for file in folder.glob(".*.partial*"):
         with suppress(OSError):
             if OWN_NAME.fullmatch(file.name) and time.time() - file.stat().st_mtime > LEFTOVER_AGE_S:
@@ -191,7 +190,7 @@ def _clear_leftovers(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _FileBlock:
-    """The vectors ``(n, width)`` of a file that is open only while it is read: there may be too many to hold open."""
+    """The vectors ``(n, width)`` of a file, opened only while reading, as there may be many files."""
 
     file: Path
     n: int
@@ -216,12 +215,12 @@ class _FileBlock:
         except OSError as error:
             raise InputError(
                 f"{self.file} was changed or removed while it was in use: {error.strerror or error}.",
-                hint="Do the same again: what the cache lacks is embedded again.",
+                hint="Try again: missing vectors are embedded again.",
             ) from error
 
 
 def _read_block(file: Path) -> tuple[list[bytes], _FileBlock] | None:
-    """Keys and vectors ``(n, width)`` of a file; None if it is not whole. The vectors are not read yet."""
+    """Keys and vectors ``(n, width)`` of a file; None if it is incomplete. The vectors are not read yet."""
     with file.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         head = stream.read(HEAD.size)

@@ -1,18 +1,17 @@
-"""Similarities of vectors, and vectors in fewer bits. Pure functions on arrays.
+"""Similarity and quantization of vectors. Pure functions on arrays.
 
-Scores are similarities: higher means nearer, so distances are negated here, at the border.
+Scores are similarities: higher means nearer, so distances are negated.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.choices import OutputType
+from twinvec.choices import OUTPUT_TYPES, OutputType
 from twinvec.errors import InputError, check_name
 from twinvec.types import Array, Vectors
 
@@ -32,14 +31,14 @@ __all__ = [
     "unit_rows",
 ]
 
-
 logger = logging.getLogger(__name__)
 
 ROWS_AT_ONCE = 4096
+Score = Callable[[Vectors, Vectors], Vectors]
 
 
 def numeric_rows(vectors: ArrayLike, name: str) -> Array:
-    """The vectors as an array of numbers ``(n, width)``, or an error that says what they are instead."""
+    """Convert vectors to an array of numbers ``(n, width)``, or raise InputError."""
     array = np.asarray(vectors)
     if array.ndim != 2 or array.dtype.kind not in "fiu":
         raise InputError(
@@ -50,7 +49,7 @@ def numeric_rows(vectors: ArrayLike, name: str) -> Array:
 
 
 def checked_rows(vectors: ArrayLike, name: str) -> Array:
-    """The vectors as an array ``(n, width)`` of finite numbers, or an error that says what is wrong."""
+    """Convert vectors to an array ``(n, width)`` of finite numbers, or raise InputError."""
     array = numeric_rows(vectors, name)
     for start in range(0, len(array), ROWS_AT_ONCE):
         check_finite(array[start : start + ROWS_AT_ONCE], name, start=start)
@@ -58,14 +57,14 @@ def checked_rows(vectors: ArrayLike, name: str) -> Array:
 
 
 def check_finite(rows: Array, name: str, *, start: int = 0) -> None:
-    """Refuse rows ``(n, width)`` with NaN or infinity; ``start`` is the number of the first."""
+    """Raise InputError if rows ``(n, width)`` hold NaN or infinity; ``start`` is the number of the first row."""
     row = _first_not_finite(rows)
     if row is not None:
         raise InputError(f"Row {start + row} of {name} holds NaN or infinity.", hint="Remove it, or encode it again.")
 
 
 def checked_vectors(found: ArrayLike, texts: Sequence[str], *, width: int | None, source: str) -> Vectors:
-    """Vectors that ``source`` made of texts as float32 ``(len(texts), width)``, or an error that names it.
+    """Check the vectors that ``source`` returned; returns float32 ``(len(texts), width)``.
 
     >>> checked_vectors([[1, 2, 3]], ["a cat"], width=None, source="a server").dtype
     dtype('float32')
@@ -73,20 +72,20 @@ def checked_vectors(found: ArrayLike, texts: Sequence[str], *, width: int | None
     try:
         array = np.asarray(found)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{source} returned what numpy cannot read: {error}.") from error
+        raise InputError(f"{source} returned data that numpy cannot read: {error}.") from error
     if array.ndim != 2 or array.dtype.kind not in "fiu":
         raise InputError(
             f"{source} returned {array.dtype} of shape {array.shape}, not a table of numbers.",
             hint="Return an array of shape (texts, width).",
         )
     if len(array) != len(texts):
-        raise InputError(f"{source} returned {len(array)} vectors for {len(texts)} texts.", hint="Return one for each.")
+        raise InputError(f"{source} returned {len(array)} vectors for {len(texts)} texts.", hint="Return one per text.")
     if width is not None and array.shape[1] != width:
         raise InputError(
-            f"{source} returned vectors of width {array.shape[1]}; those before have width {width}.",
-            hint="All vectors of a model must be equally wide.",
+            f"{source} returned vectors of width {array.shape[1]}; earlier vectors have width {width}.",
+            hint="All vectors of a model must have the same width.",
         )
-    with np.errstate(over="ignore", invalid="ignore"):  # too large for float32 becomes infinite, and is refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # values too large for float32 become infinite, an error below
         vectors = np.ascontiguousarray(array, dtype=np.float32)
     row = _first_not_finite(vectors)
     if row is not None:
@@ -104,7 +103,7 @@ def _first_not_finite(rows: Array) -> int | None:
 
 
 def number_row(value: object) -> Array | None:
-    """A JSON list of numbers as float64, ``(n,)``; None for anything else, also for numbers written as texts.
+    """Convert a JSON list of numbers to float64, ``(n,)``; None for anything else, such as numeric strings.
 
     >>> number_row([1, 2.5]).tolist(), number_row(["1"]), number_row([True])
     ([1.0, 2.5], None, None)
@@ -113,7 +112,7 @@ def number_row(value: object) -> Array | None:
         return None
     try:
         return np.array(value, dtype=np.float64)
-    except OverflowError:  # a whole number beyond float64
+    except OverflowError:  # an integer too large for float64
         return None
 
 
@@ -139,7 +138,7 @@ def dot(left: Vectors, right: Vectors) -> Vectors:
 
 def euclidean(left: Vectors, right: Vectors) -> Vectors:
     """Negative Euclidean distance of all rows to all rows: ``(n, m)``."""
-    # float64: the expansion of |a - b|^2 cancels for near rows, and float32 would lose them
+    # float64: expanding |a - b|^2 cancels for near rows, too much for float32
     a, b = left.astype(np.float64), right.astype(np.float64)
     squared = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :] - 2 * (a @ b.T)
     return np.asarray(-np.sqrt(np.maximum(squared, 0)), dtype=np.float32)
@@ -153,14 +152,8 @@ def manhattan(left: Vectors, right: Vectors) -> Vectors:
     return scores
 
 
-SIMILARITIES: dict[str, Callable[[Vectors, Vectors], Vectors]] = {
-    "cosine": cosine,
-    "dot": dot,
-    "euclidean": euclidean,
-    "manhattan": manhattan,
-}
-
-PAIRWISE: dict[str, Callable[[Vectors, Vectors], Vectors]] = {
+SIMILARITIES: dict[str, Score] = {"cosine": cosine, "dot": dot, "euclidean": euclidean, "manhattan": manhattan}
+PAIRWISE: dict[str, Score] = {
     "cosine": lambda left, right: (unit_rows(left) * unit_rows(right)).sum(axis=-1),
     "dot": lambda left, right: (left * right).sum(axis=-1),
     "euclidean": lambda left, right: -np.linalg.norm(left - right, axis=-1),
@@ -171,7 +164,7 @@ PAIRWISE: dict[str, Callable[[Vectors, Vectors], Vectors]] = {
 def similarity(left: ArrayLike, right: ArrayLike, name: str = "cosine") -> Vectors:
     """Score every row of ``left`` against every row of ``right``: ``(n, width), (m, width) -> (n, m)``.
 
-    A single vector ``(width,)`` counts as one row. Distances come out negated, so higher is nearer.
+    A single vector ``(width,)`` counts as one row. Distances are negated, so higher is nearer.
 
     >>> similarity([[1.0, 0.0]], [[1.0, 0.0], [0.0, 2.0]], "euclidean").round(1).tolist()
     [[-0.0, -2.200000047683716]]
@@ -179,7 +172,8 @@ def similarity(left: ArrayLike, right: ArrayLike, name: str = "cosine") -> Vecto
     a, b = _rows(left), _rows(right)
     if a.shape[1] != b.shape[1]:
         raise InputError(f"The vectors have widths {a.shape[1]} and {b.shape[1]}.", hint="Use one model for both.")
-    return _choose(SIMILARITIES, name)(a, b)
+    check_name("similarity", name, SIMILARITIES)
+    return SIMILARITIES[name](a, b)
 
 
 def similarity_pairwise(left: ArrayLike, right: ArrayLike, name: str = "cosine") -> Vectors:
@@ -190,8 +184,9 @@ def similarity_pairwise(left: ArrayLike, right: ArrayLike, name: str = "cosine")
     """
     a, b = _rows(left), _rows(right)
     if a.shape != b.shape:
-        raise InputError(f"Pairs need equal shapes, got {a.shape} and {b.shape}.", hint="Give one row per pair.")
-    return _choose(PAIRWISE, name)(a, b).astype(np.float32)
+        raise InputError(f"Pairs need equal shapes, got {a.shape} and {b.shape}.", hint="Pass one row per pair.")
+    check_name("similarity", name, PAIRWISE)
+    return PAIRWISE[name](a, b).astype(np.float32)
 
 
 def _rows(vectors: ArrayLike) -> Vectors:
@@ -201,20 +196,13 @@ def _rows(vectors: ArrayLike) -> Vectors:
     return array
 
 
-def _choose(
-    table: dict[str, Callable[[Vectors, Vectors], Vectors]], name: str
-) -> Callable[[Vectors, Vectors], Vectors]:
-    check_name("similarity", name, table)
-    return table[name]
-
-
 def quantize_vectors(vectors: Vectors, output: OutputType, *, ranges: Array | None = None) -> Array:
-    """Store vectors in fewer bits. ``(..., width)``.
+    """Quantize vectors ``(..., width)`` to fewer bits.
 
-    ``int8`` and ``uint8`` cut each column's range into 255 steps; ``ranges`` is ``(2, width)``, the lowest and
-    highest value of each column. Without it the fixed range -1 to 1 is used (right for normalised vectors), so
-    that a text gets the same bytes whatever stands beside it. ``binary`` and ``ubinary`` keep the sign bits,
-    eight to a byte: ``(..., width / 8)`` as int8 or uint8.
+    ``int8`` and ``uint8`` split the range of each column into 255 steps; ``ranges`` is ``(2, width)``, the lowest and
+    highest value of each column. The default range is -1 to 1 (right for normalized vectors), so the bytes of a text
+    do not depend on other texts. ``binary`` and ``ubinary`` keep the sign bits, eight to a byte: ``(..., width / 8)``
+    as int8 or uint8.
 
     >>> quantize_vectors(np.array([[-1.0, 0.0, 0.5, 1.0]], dtype=np.float32), "int8").tolist()
     [[-128, 0, 63, 127]]
@@ -227,7 +215,7 @@ def quantize_vectors(vectors: Vectors, output: OutputType, *, ranges: Array | No
     low, high = (-1.0, 1.0) if ranges is None else (ranges[0], ranges[1])
     if ranges is None and vectors.size and np.abs(vectors).max() > 1:
         logger.warning(
-            "Values beyond -1 to 1 (up to %.2f) are cut in %s output. Use vectors of length 1, or give ranges.",
+            "Values outside -1 to 1 (up to %.2f) are clipped in %s output. Use vectors of length 1, or pass ranges.",
             np.abs(vectors).max(),
             output,
         )
@@ -237,8 +225,8 @@ def quantize_vectors(vectors: Vectors, output: OutputType, *, ranges: Array | No
 
 
 def check_output(output: str) -> None:
-    """Refuse an unknown type of output, before any work is done for it."""
-    check_name("output", output, get_args(OutputType))
+    """Raise UnknownNameError for an unknown output type."""
+    check_name("output", output, OUTPUT_TYPES)
 
 
 def _sign_bits(vectors: Vectors, output: str) -> NDArray[np.int8] | NDArray[np.uint8]:

@@ -1,12 +1,13 @@
-"""SBERT-WK: one vector of a text from all layers of a model, without training (Wang and Kuo, 2020, arXiv 2002.06652).
+"""SBERT-WK: a text vector from all layers of a model, without training (Wang and Kuo, 2020, arXiv 2002.06652).
 
-A layer's vector of a token counts more the less it agrees with its neighboring layers (alignment) and the more of it
-they do not span (novelty). A token counts more the more its vector moves from layer to layer (importance). All of this
-depends only on the cosines between a token's layers, so one small matrix per token replaces the paper's QR or SVD of
-every window.
+A layer of a token gets more weight the less it agrees with its neighboring layers (alignment), and the larger its part
+outside their span (novelty). A token gets more weight the more its vector changes between layers (importance). All of
+this depends only on the cosines between a token's layers, so one small matrix per token replaces the paper's QR or SVD
+of every window.
 
-``layers`` are all states of a model, embedding layer first; ``states`` are those that are read, ``(layers, ...,
-width)``. Cosines and weights have their layers first too: ``(layers, layers, ...)`` and ``(layers, ...)``."""
+``layers`` are all states of a model, embedding layer first; ``states`` are the layers in use, ``(layers, ...,
+width)``. Cosines and weights also have layers first: ``(layers, layers, ...)`` and ``(layers, ...)``.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +37,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class WKSettings:
-    """How to weigh layers and tokens; the defaults are the paper's.
+    """How to weight layers and tokens; the defaults are the paper's.
 
     Args:
         mode: "paper" (its formulas), or "reference" (what the authors' code computes: the last token is not read, the
-            left context is complete or empty, alignment is measured within the context's span and weighs the outer
-            layers more).
-        layer_start: the first layer that is read, 0 being the embeddings. By default a third of all layers, which
-            is the paper's 4 of 12.
-        window: how many layers on each side are a layer's context.
-        omega: share of alignment in the weights; 0 is novelty alone.
+            left context is complete or empty, alignment is measured within the context's span and gives the outer
+            layers more weight).
+        layer_start: the first layer to use, 0 being the embeddings; by default a third of the layers, the paper's
+            4 of 12.
+        window: number of context layers on each side.
+        omega: share of alignment in the weights; 0 means novelty only.
     """
 
     mode: WKMode = "paper"
@@ -63,7 +64,7 @@ class WKSettings:
             raise InputError(f"omega must be a number from 0 to 1, got {self.omega!r}.")
 
     def start(self, n_layers: int) -> int:
-        """The first layer that is read, of a model with this many (the embeddings not counted).
+        """The first layer in use, for a model with ``n_layers`` (without the embeddings).
 
         >>> WKSettings().start(12), WKSettings().start(6), WKSettings(layer_start=5).start(6)
         (4, 2, 5)
@@ -71,13 +72,13 @@ class WKSettings:
         start = n_layers // 3 if self.layer_start is None else self.layer_start
         if start > n_layers:
             raise InputError(
-                f"layer_start={start} leaves nothing of a model with {n_layers} layers.", hint=f"Use 0 to {n_layers}."
+                f"layer_start={start} is beyond the last of {n_layers} layers.", hint=f"Use 0 to {n_layers}."
             )
         return start
 
 
 def layer_windows(n_layers: int, settings: WKSettings) -> list[list[int]]:
-    """The context of each layer: its neighbours within the window, left ones first.
+    """The context of each layer: its neighbors within the window, left ones first.
 
     The authors' code keeps the left side only when it is complete.
 
@@ -95,7 +96,7 @@ def layer_windows(n_layers: int, settings: WKSettings) -> list[list[int]]:
 
 
 def window_table(windows: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The windows as a table with each layer itself last, and which places are filled: both ``(layers, longest + 1)``.
+    """The windows as a padded table with each layer itself last, and its mask: both ``(layers, longest + 1)``.
 
     >>> [each.tolist() for each in window_table([[1, 2], [2]])]
     [[[1, 2, 0], [2, 0, 1]], [[True, True, True], [True, False, True]]]
@@ -113,11 +114,11 @@ def window_table(windows: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[n
 
 Numbers = NDArray[np.float64]
 
-# States are float32, whose rounding moves a cosine by some 1e-7: what is smaller is no signal.
+# States are float32, whose rounding changes a cosine by about 1e-7: anything smaller is noise.
 LEAST_COSINE = 1e-6  # mean cosine to the context
-LEAST_NOVELTY = 1e-6  # of all layers together, as a share of a vector's length
-LEAST_PIVOT = 1e-12  # squared share of a vector outside of the span of others
-LEAST_VARIANCE = 1e-12  # of neighbour layers' cosines, over all tokens of a text
+LEAST_NOVELTY = 1e-6  # summed over layers, as a share of a vector's length
+LEAST_PIVOT = 1e-12  # squared share of a vector outside the span of others
+LEAST_VARIANCE = 1e-12  # of the cosines of adjacent layers, summed over a text
 
 
 class LayerWeights(NamedTuple):
@@ -131,14 +132,14 @@ class LayerWeights(NamedTuple):
 def layer_cosines(states: Array) -> Numbers:
     """Cosines between all layers' vectors of each token: ``(layers, ..., width)`` to ``(layers, layers, ...)``.
 
-    A zero vector has cosine 0 to all, itself included.
+    A zero vector has cosine 0 to every vector, itself included.
 
     >>> layer_cosines(np.array([[3.0, 4.0], [4.0, 3.0]])).round(2).tolist()
     [[1.0, 0.96], [0.96, 1.0]]
     """
     n_layers, *shape, width = states.shape
     vectors = states.reshape(n_layers, -1, width).transpose(1, 0, 2).astype(np.float64, order="C")
-    # tokens last: everything after this runs along them
+    # tokens last: all later steps run along them
     gram = np.ascontiguousarray((vectors @ vectors.transpose(0, 2, 1)).transpose(1, 2, 0))
     lengths = np.sqrt(gram[np.arange(n_layers), np.arange(n_layers)])
     lengths[lengths == 0] = 1
@@ -148,7 +149,7 @@ def layer_cosines(states: Array) -> Numbers:
 
 
 def layer_weights(cosines: Numbers, settings: WKSettings) -> LayerWeights:
-    """Weights of the layers from their cosines: ``(layers, layers, ...)`` to ``(layers, ...)`` each."""
+    """Layer weights from the layers' cosines: ``(layers, layers, ...)`` to ``(layers, ...)`` each."""
     n_layers = len(cosines)
     windows = layer_windows(n_layers, settings)
     uniform = np.full(cosines.shape[1:], 1 / n_layers)
@@ -159,7 +160,7 @@ def layer_weights(cosines: Numbers, settings: WKSettings) -> LayerWeights:
     is_defined = (similarity > LEAST_COSINE).all(axis=0)
     likeness = np.where(is_defined, similarity, 1)
     if settings.mode == "reference":
-        # Its cosine is to the projection on the context, and it divides by the size of the window.
+        # Uses the cosine to the projection on the context, and divides by the window size.
         sizes = np.array([1 + len(window) for window in windows], dtype=np.float64)
         likeness /= np.sqrt(np.maximum(1 - outside, LEAST_COSINE**2))
         likeness *= sizes.reshape(-1, *[1] * (likeness.ndim - 1))
@@ -177,8 +178,8 @@ def _shares(values: Numbers) -> Numbers:
 def squared_novelty(cosines: Numbers, windows: list[list[int]]) -> Numbers:
     """The squared share of each layer's vector outside the span of its context: ``(layers, ...)``, 0 to 1.
 
-    Symmetric elimination of the context from every window's cosines, all at once. A context vector that depends on
-    those before it, or an empty place of a window, has no pivot and takes nothing away.
+    Symmetric elimination of the context from the cosines of all windows in parallel. A context vector that depends on
+    earlier ones, or the padding of a window, has no pivot and removes nothing.
     """
     table, is_filled = window_table(windows)
     n_layers, size = table.shape
@@ -196,7 +197,7 @@ def squared_novelty(cosines: Numbers, windows: list[list[int]]) -> Numbers:
 def token_importance(cosines: Numbers, mask: Array) -> Numbers:
     """Weights of a text's tokens: ``(layers, layers, texts, tokens), (texts, tokens) -> (texts, tokens)``.
 
-    The variance of the cosines of neighbour layers, as shares over the tokens of ``mask``. A text without any has 0.
+    The variance of the cosines of adjacent layers, normalized over the tokens of ``mask``; 0 for an empty mask.
     """
     steps = np.arange(len(cosines) - 1)
     real = mask.astype(np.float64)
@@ -208,12 +209,12 @@ def token_importance(cosines: Numbers, mask: Array) -> Numbers:
 
 
 def word_vectors(states: Array, weights: NDArray[np.float64]) -> Array:
-    """Sum of the layers' vectors by their weights: ``(layers, ..., width), (layers, ...) -> (..., width)``."""
+    """Weighted sum of the layers' vectors: ``(layers, ..., width), (layers, ...) -> (..., width)``."""
     return np.asarray(np.einsum("l...w,l...->...w", states, weights.astype(states.dtype)))
 
 
 def read_tokens(mask: Array, settings: WKSettings) -> Array:
-    """Which tokens of a mask ``(texts, tokens)`` are read: all, but in mode "reference" not the last of several.
+    """The tokens of a mask ``(texts, tokens)`` to use: all, but mode "reference" drops the last of several.
 
     >>> read_tokens(np.array([[1, 1, 1, 0], [1, 0, 0, 0]]), WKSettings("reference")).tolist()
     [[1, 1, 0, 0], [1, 0, 0, 0]]
@@ -229,8 +230,8 @@ def sentence_vectors(
 ) -> Array:
     """Vectors of texts: ``(layers + 1, texts, tokens, width), (texts, tokens) -> (texts, width)``.
 
-    ``mask`` is 1 on the tokens to read; a text without any gets zeros. Sums are taken in the type of ``layers``.
-    ``known`` are the cosines between all layers, for one who reads the same states in several ways.
+    ``mask`` is 1 on the tokens to use; a text without any gets zeros. Sums use the dtype of ``layers``. ``known`` are
+    precomputed cosines between all layers, to read the same states in several ways.
     """
     start = settings.start(len(layers) - 1)
     states = layers[start:]

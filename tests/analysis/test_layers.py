@@ -89,7 +89,7 @@ def test_texts_are_counted_alike_in_any_order_and_block(encoder, monkeypatch):
     )
 
 
-def test_a_words_variance_is_that_of_its_neighbour_cosines_over_the_papers_layers(encoder):
+def test_the_variance_of_a_word_is_that_of_its_adjacent_layer_cosines_over_the_papers_layers(encoder):
     (survey,) = survey_layers({"tiny": encoder}, TEXTS, layer_start=0)
     layers = encoder.encode_layers("a small dog sleeps")[0][:, 2].astype(np.float64)  # small: seen once
     lengths = np.linalg.norm(layers, axis=1)
@@ -205,7 +205,7 @@ def test_the_report_holds_a_page_plots_and_all_numbers(report):
     HTMLParser().feed(page)
 
 
-def test_a_report_is_not_overwritten_unless_forced_and_nothing_else_even_then(report, corpus, tiny_bert, tmp_path):
+def test_force_overwrites_reports_and_nothing_else(report, corpus, tiny_bert, tmp_path):
     folder, _ = report
     again = run("layers", corpus, "-m", tiny_bert, "-o", folder)
     assert again.exit_code == 1 and "exists already" in again.output
@@ -215,9 +215,9 @@ def test_a_report_is_not_overwritten_unless_forced_and_nothing_else_even_then(re
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_a_text_to_draw_needs_a_place_to_draw_it(corpus, tiny_bert):
+def test_a_text_to_plot_requires_an_output_folder(corpus, tiny_bert):
     result = run("layers", corpus, "-m", tiny_bert, "--text", "a cat")
-    assert result.exit_code == 2 and "give -o FOLDER too" in result.output
+    assert result.exit_code == 2 and "add -o FOLDER" in result.output
 
 
 def test_numbers_come_as_json_from_standard_input_with_words_of_ones_own(tiny_bert, tmp_path):

@@ -65,7 +65,7 @@ def test_numpy_poolings_are_the_engines(tmp_path_factory, tiny_bert, mode):
     np.testing.assert_allclose(found, encoder.encode(PAIRS.texts), atol=2e-6)
 
 
-def test_a_prompt_that_is_not_pooled_is_in_no_reading(tmp_path):
+def test_a_prompt_that_is_not_pooled_is_excluded_from_every_readout(tmp_path):
     folder = write_tiny_model(tmp_path / "model", pooling={"pooling_mode_mean_tokens": True, "include_prompt": False})
     prompts = {"prompts": {"ask": "the man "}, "default_prompt_name": "ask"}
     write_json(folder / "config_sentence_transformers.json", prompts)
@@ -106,7 +106,7 @@ def test_the_models_own_readout_scores_as_its_encoder_does(found, encoder):
     assert found.n_pairs == N_PAIRS and found.n_texts == len(PAIRS.texts)
 
 
-def test_a_readout_that_tells_no_texts_apart_has_no_score(found):
+def test_a_readout_with_equal_vectors_for_all_texts_has_no_score(found):
     undefined = [each.candidate.name for each in found.scored if each.value is None]
     assert undefined == ["cls of layer 0", "cls of layer 0, whitened"]
     assert all(each.candidate.readout.layers != (0,) or each.why_not_saved for each in found.scored)
@@ -182,12 +182,12 @@ def test_sentence_transformers_loads_a_cut_and_whitened_model(encoder, tmp_path)
     np.testing.assert_allclose(other.encode(PAIRS.texts), ours, atol=2e-4)
 
 
-def test_what_no_folder_can_say_is_refused_with_the_reason(tiny_folders, encoder, tmp_path):
+def test_readouts_that_a_folder_cannot_store_are_refused_with_the_reason(tiny_folders, encoder, tmp_path):
     reasons = {
         ("bert", (2, 3)): "averages layers",
-        ("bert", (0,)): "of no layers",
-        ("modernbert", (2,)): "cannot be cut off",
-        ("albert", (2,)): "cannot be cut off",  # its layers share weights in groups
+        ("bert", (0,)): "at least one layer",
+        ("modernbert", (2,)): "cannot be removed",
+        ("albert", (2,)): "cannot be removed",  # its layers share weights in groups
     }
     for (family, layers), reason in reasons.items():
         folder = twinvec.load(tiny_folders[family]).folder
@@ -295,7 +295,7 @@ def pair_file(tmp_path_factory):
     return path
 
 
-def test_the_command_tells_the_best_writes_a_report_and_saves(pair_file, tiny_bert, tmp_path):
+def test_the_command_prints_the_best_writes_a_report_and_saves(pair_file, tiny_bert, tmp_path):
     pytest.importorskip("matplotlib")
     report, saved = tmp_path / "report", tmp_path / "saved"
     result = run("sweep", tiny_bert, "--pairs", pair_file, "-o", report, "--save", saved)
@@ -330,7 +330,7 @@ def test_bad_input_is_said_before_any_work_and_leaves_nothing(pair_file, tiny_be
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine").touch()
     cases = {
-        "too few to choose by": (tiny_bert, "--pairs", few),
+        "too few for a sweep": (tiny_bert, "--pairs", few),
         "scores of equal.tsv are equal": (tiny_bert, "--pairs", equal),
         "has no layers": (tmp_path / "static", "--pairs", pair_file),
         "--score-range": (tiny_bert, "--pairs", pair_file, "--score-range", 0, 1),

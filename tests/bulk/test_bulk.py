@@ -105,12 +105,12 @@ def kill(mode, folder, texts):
     return json.loads(done.stdout)
 
 
-def test_a_kill_before_any_file_operation_costs_at_most_one_shard(ram):
+def test_a_kill_before_any_file_operation_loses_at_most_one_shard(ram):
     told = kill("each", ram, ["a", "b", "a", "c"])
     assert told["kills"] > 20
     for kill_at in range(1, told["kills"] + 1):
         assert content(ram / "each" / str(kill_at)) == content(ram / "whole"), kill_at
-    assert all(3 <= n_asked <= 3 + 2 for n_asked in told["asked"])
+    assert all(3 <= n <= 3 + 2 for n in told["embedded"])
 
 
 def test_a_job_killed_again_and_again_is_complete_in_the_end(ram):
@@ -118,7 +118,7 @@ def test_a_job_killed_again_and_again_is_complete_in_the_end(ram):
     told = kill("often", ram, texts)
     assert told["kills"] >= 3
     assert content(ram / "often" / "job") == content(ram / "whole")
-    assert told["asked"][0] <= 30 + 2 * told["kills"]
+    assert told["embedded"][0] <= 30 + 2 * told["kills"]
 
 
 def test_a_later_run_embeds_only_what_is_new(ram):
@@ -207,11 +207,11 @@ def test_a_damaged_byte_of_the_rows_never_gives_other_rows(ram):
 @pytest.mark.parametrize(
     ("model", "chosen", "said"),
     [
-        (FakeModel("other"), SMALL, "the model is fake"),
-        (FakeModel(settings={"precision": "int8"}), SMALL, "precision is 'float32' there and 'int8' here"),
-        (FakeModel(settings={"prompt": "q: "}), SMALL, "prompt is None there and 'q: ' here"),
-        (FakeModel(), BulkSettings(shard_rows=6), "rows of a shard is 5 there and 6 here"),
-        (FakeModel(), BulkSettings(shard_format="arrow"), "shard format is 'parquet' there and 'arrow' here"),
+        (FakeModel("other"), SMALL, "the model was fake .*, now other"),
+        (FakeModel(settings={"precision": "int8"}), SMALL, "precision was 'float32', now 'int8'"),
+        (FakeModel(settings={"prompt": "q: "}), SMALL, "prompt was None, now 'q: '"),
+        (FakeModel(), BulkSettings(shard_rows=6), "rows per shard was 5, now 6"),
+        (FakeModel(), BulkSettings(shard_format="arrow"), "shard format was 'parquet', now 'arrow'"),
     ],
 )
 def test_another_model_or_another_way_to_run_it_is_refused(ram, model, chosen, said):
@@ -244,7 +244,7 @@ def test_two_writers_at_once_are_refused(ram):
     embed_bulk(ListSource(TEXTS), ram, FakeModel())
 
 
-def test_a_full_disk_is_said_and_costs_nothing_that_was_done(ram, monkeypatch):
+def test_a_full_disk_is_reported_and_loses_no_finished_work(ram, monkeypatch):
     embed_bulk(ListSource(TEXTS), ram / "whole", FakeModel(), settings=SMALL)
     n_left, fsync = 4, os.fsync  # the marker, the manifest, and two shards
 
@@ -256,7 +256,9 @@ def test_a_full_disk_is_said_and_costs_nothing_that_was_done(ram, monkeypatch):
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", fill)
-    with pytest.raises(InputError, match=r"No space left on device\. All shards before it are safe: make room"):
+    with pytest.raises(
+        InputError, match=r"No space left on device\. All earlier shards are safe\. Free some disk space"
+    ):
         embed_bulk(ListSource(TEXTS), ram / "out", FakeModel(), settings=SMALL)
     monkeypatch.setattr(os, "fsync", fsync)
     assert not list(ram.rglob("*partial*"))
@@ -282,7 +284,7 @@ def test_a_file_that_may_not_grow_further_is_an_error_and_no_half_file(ram, limi
 
 
 def test_readers_see_the_old_result_until_the_new_one_is_complete(ram):
-    with pytest.raises(InputError, match="holds no vectors of a bulk job"):
+    with pytest.raises(InputError, match="is not the folder of a bulk job"):
         open_bulk(ram)
     with pytest.raises(Interrupted):
         embed_bulk(ListSource(["a", "b"]), ram, FakeModel(fail_at=0), settings=SMALL)
@@ -294,7 +296,7 @@ def test_readers_see_the_old_result_until_the_new_one_is_complete(ram):
     assert rows_of(ram)[1] == ["a", "b"]
 
 
-def test_whoever_watches_sees_rows_done_up_to_all(ram):
+def test_a_watcher_sees_progress_up_to_all_rows(ram):
     states = []
     embed_bulk(ListSource(TEXTS), ram, FakeModel(), settings=SMALL, watch=states.append)
     done = [state.n_done for state in states]
@@ -347,11 +349,11 @@ def test_bad_input_is_refused_before_anything_is_written(ram):
     (ram / "taken").mkdir()
     (ram / "taken" / "photo.jpg").write_text("")
     for source, folder, said in [
-        (ram / "none.txt", "out", "There is no file"),
-        (ram / "empty.txt", "out", "holds no texts"),
-        (ListSource([]), "out", "holds no rows"),
+        (ram / "none.txt", "out", "File not found"),
+        (ram / "empty.txt", "out", "has no texts"),
+        (ListSource([]), "out", "has no rows"),
         (ListSource(["a", "\ud800"]), "out", "lone surrogate"),
-        (ListSource(TEXTS), "taken", "holds no bulk job, but 'photo.jpg'"),
+        (ListSource(TEXTS), "taken", "is not the folder of a bulk job: it holds 'photo.jpg'"),
         (ListSource(TEXTS), "empty.txt", "is a file"),
     ]:
         with pytest.raises(InputError, match=said):
@@ -372,7 +374,7 @@ def test_vectors_that_are_no_numbers_are_refused(ram):
         embed_bulk(ListSource(TEXTS), ram, model)
 
 
-def test_a_manifest_that_is_none_is_said_and_can_be_forced_away(ram):
+def test_an_invalid_manifest_is_reported_and_can_be_overwritten_with_force(ram):
     embed_bulk(ListSource(TEXTS), ram, FakeModel(), settings=SMALL)
     (ram / "manifest.json").write_text('{"format": "twinvec-bulk-1", "job": []}')
     with pytest.raises(InputError, match=r"manifest\.json.* is .*, not an? .*start over with --force"):
@@ -414,7 +416,7 @@ def test_the_manifest_says_what_the_folder_holds(ram):
     assert sum(shard["n_cut"] for shard in result["shards"]) == 1
 
 
-def test_other_versions_are_said_but_not_refused(ram, caplog, monkeypatch):
+def test_other_versions_are_reported_but_not_refused(ram, caplog, monkeypatch):
     embed_bulk(ListSource(["a"]), ram, FakeModel())
     monkeypatch.setattr(job_module, "engine_versions", lambda: {"onnxruntime": "99"})
     embed_bulk(ListSource(["a", "b"]), ram, FakeModel())
@@ -493,7 +495,7 @@ def test_memory_does_not_grow_with_the_number_of_rows(tmp_path):
     assert written > 120_000_000 and grown < 60_000_000
 
 
-def test_too_little_memory_is_said_before_the_work(ram):
+def test_too_little_memory_is_reported_before_the_work(ram):
     with pytest.raises(InputError, match=r"The job needs about .* --max-memory"):
         embed_bulk(ListSource(TEXTS), ram / "out", FakeModel(), settings=BulkSettings(max_memory_bytes=10_000_000))
     assert not (ram / "out").exists()

@@ -58,7 +58,7 @@ def test_a_shard_ends_when_it_is_full_and_not_before(texts, limits):
 
 @QUICK
 @given(TEXTS, LIMITS, st.integers(1, 20), st.data())
-def test_whatever_shards_survive_the_rest_comes_out_as_before(texts, limits, block, data):
+def test_a_plan_is_the_same_whichever_shards_exist(texts, limits, block, data):
     by_start, numbers, shards = planned(texts, limits)
     kept = [shard for shard in shards if data.draw(st.booleans())]
     assert planned(texts, limits, kept, block=block)[:2] == (by_start, numbers)

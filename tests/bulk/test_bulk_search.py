@@ -100,11 +100,11 @@ def test_int8_vectors_are_searched_and_binary_ones_refused():
             chosen = BulkSettings(output=output)
             embed_bulk(ListSource([str(i) for i in range(N)]), folder / output, TableModel(unit), settings=chosen)
         assert search_shards(folder / "int8", VECTORS[:5], k=1).ids[:, 0].tolist() == [0, 1, 2, 3, 4]
-        with pytest.raises(InputError, match="holds binary vectors"):
+        with pytest.raises(InputError, match="Cannot search the binary vectors"):
             pairs_of_shards(folder / "binary")
 
 
-def test_bad_questions_are_refused(bulk):
+def test_bad_queries_are_refused(bulk):
     for arguments, said in [
         ({"queries": QUERIES[:, :5]}, "the width 16"),
         ({"queries": QUERIES, "k": 0}, "k must be at least 1"),

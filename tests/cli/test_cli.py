@@ -142,15 +142,15 @@ def test_a_file_that_exists_is_kept_unless_forced(tmp_path, loads):
 
 
 BAD_CALLS = {
-    "missing file": (["embed", "no.txt"], 1, "There is no file no.txt."),
-    "folder": (["embed", "."], 1, "does not tell the format"),
-    "unknown ending": (["embed", "a.docx"], 1, "Name its format (--format"),
+    "missing file": (["embed", "no.txt"], 1, "File not found: no.txt."),
+    "folder": (["embed", "."], 1, "has no extension"),
+    "unknown ending": (["embed", "a.docx"], 1, "Set the format (--format"),
     "wrong column": (["embed", "a.csv", "--column", "txt"], 1, "Did you mean 'text'?"),
     "column of lines": (["embed", "a.txt", "--column", "text"], 1, "Plain lines have no columns"),
     "bad JSON": (["embed", "bad.jsonl"], 1, "bad.jsonl, line 1 is not JSON"),
     "bad UTF-8": (["embed", "latin.txt"], 1, "latin.txt, line 1: byte 2 (0xe9) is not UTF-8"),
-    "empty file": (["embed", "empty.txt"], 1, "empty.txt holds no texts."),
-    "unknown output": (["embed", "a.txt", "-o", "v.csv"], 1, "one of these endings: .npy"),
+    "empty file": (["embed", "empty.txt"], 1, "empty.txt has no texts."),
+    "unknown output": (["embed", "a.txt", "-o", "v.csv"], 1, "one of these extensions for the output: .npy"),
     "no folder": (["embed", "a.txt", "-o", "no/v.npy"], 1, "There is no folder no"),
     "wrong format": (["embed", "a.txt", "--format", "xml"], 2, "'xml' is not one of"),
     "no threads": (["embed", "a.txt", "--threads", "0"], 2, "0 is not in the range x>=1"),
@@ -195,10 +195,10 @@ def test_without_a_model_commands_take_that_of_the_environment_and_then_our_own(
         assert {call[0] for call in loads} == {name}
 
 
-def test_an_empty_name_is_no_model():
+def test_an_empty_name_is_not_a_model():
     result = run("similarity", "-m", "", "A", "B")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-    assert "The name of the model is empty." in result.stderr
+    assert "The model name is empty." in result.stderr
 
 
 def test_an_error_of_the_library_is_one_line_and_exit_code_one(monkeypatch):
@@ -211,7 +211,7 @@ def test_an_error_of_the_library_is_one_line_and_exit_code_one(monkeypatch):
     assert result.stderr == "Error: There is no model folder at './no'. Check the path.\n"
 
 
-def test_an_error_half_way_leaves_no_output_behind(tmp_path, loads, monkeypatch):
+def test_an_error_during_embedding_leaves_no_output(tmp_path, loads, monkeypatch):
     def encode_iter(self, texts, **settings):
         yield self.encode(next(iter(texts)))
         raise InputError("The second text is bad.")
@@ -234,7 +234,7 @@ def test_an_interrupt_ends_with_code_130_and_no_traceback():
     assert (result.exit_code, result.stderr) == (130, "Interrupted.\n")
 
 
-def test_a_bug_is_not_dressed_as_a_user_error():
+def test_a_bug_is_not_reported_as_a_user_error():
     group = CleanErrors("g")
 
     @group.command()
@@ -244,7 +244,7 @@ def test_a_bug_is_not_dressed_as_a_user_error():
     assert isinstance(CliRunner().invoke(group, ["fail"]).exception, ZeroDivisionError)
 
 
-def test_a_reader_that_stops_early_ends_embed_in_silence(tmp_path):
+def test_embed_exits_silently_when_the_reader_stops_early(tmp_path):
     source = tmp_path / "many.txt"
     source.write_text("some words here\n" * 5000)
     program = (
@@ -335,9 +335,9 @@ def test_bench_leaves_out_what_the_machine_lacks_unless_it_was_asked_for(monkeyp
     replace_models(monkeypatch, load)
     result = run("bench", "-m", "fake")
     assert (result.exit_code, result.stdout.count("int8")) == (0, 0)
-    assert "Left out int8: This CPU has no int8.\n" in result.stderr
+    assert "Skipped int8: This CPU has no int8.\n" in result.stderr
     assert "bfloat16" not in result.stdout
-    assert "Left out bfloat16: this machine computes it in float32.\n" in result.stderr
+    assert "Skipped bfloat16: this machine computes it in float32.\n" in result.stderr
     asked = run("bench", "-m", "fake", "--precision", "int8")
     assert (asked.exit_code, asked.stdout, asked.stderr) == (1, "", "Error: This CPU has no int8.\n")
 
@@ -346,7 +346,7 @@ def test_demo_shows_pairs_answers_and_times(loads, monkeypatch):
     monkeypatch.setattr(demo, "gather_sentences", lambda n: [f"Sentence {i} of {i % 7} here." for i in range(50)])
     result = run("demo")
     assert result.exit_code == 0
-    assert "This Python has only 50 different sentences" in result.stderr
+    assert "This Python has only 50 distinct sentences" in result.stderr
     for question in demo.QUESTIONS:
         assert question in result.stdout
     assert "comparing all 1,225 pairs" in result.stdout
@@ -364,7 +364,7 @@ def test_demo_shows_pairs_answers_and_times(loads, monkeypatch):
         (["--runtime", "torch"], "float32"),
     ],
 )
-def test_demo_runs_our_own_model_in_int8_where_nothing_else_is_asked_for(loads, monkeypatch, arguments, precision):
+def test_demo_runs_the_default_model_in_int8_by_default(loads, monkeypatch, arguments, precision):
     monkeypatch.delenv("TWINVEC_MODEL", raising=False)
     monkeypatch.setattr(demo, "gather_sentences", lambda n: ["One.", "Two.", "Three."])
     result = run("demo", *arguments)

@@ -52,13 +52,15 @@ def texts(tmp_path):
     return file
 
 
-def test_index_says_what_stays_and_the_same_command_goes_on(tmp_path, texts, env):
+def test_index_says_what_is_kept_and_the_same_command_continues(tmp_path, texts, env):
     pytest.importorskip("lancedb")
     folder = tmp_path / "notes"
     done = lambda: any(folder.rglob("*.lance"))  # noqa: E731
     code, errors = interrupt(["index", texts, "-o", folder], done, env)
     assert code in INTERRUPTED
-    assert errors == f"Interrupted; what was added stays in {folder}, and the same command goes on.\n"
+    assert (
+        errors == f"Interrupted. The texts added so far are kept in {folder}; run the same command again to continue.\n"
+    )
     few = tmp_path / "few.txt"
     few.write_text("".join(texts.read_text().splitlines(keepends=True)[:50]))
     again = subprocess.run(
@@ -67,24 +69,24 @@ def test_index_says_what_stays_and_the_same_command_goes_on(tmp_path, texts, env
     assert again.returncode == 0, again.stderr
 
 
-def test_embed_into_a_folder_says_what_stays(tmp_path, texts, env):
+def test_embed_into_a_folder_says_what_is_kept(tmp_path, texts, env):
     pytest.importorskip("pyarrow")
     folder = tmp_path / "shards"
     command = ["embed", texts, "--out", folder, "--shard-rows", "500"]
     code, errors = interrupt(command, lambda: any(folder.rglob("*.parquet")), env)
     assert code in INTERRUPTED
-    assert errors == f"Interrupted; what was embedded stays in {folder}, and the same command goes on.\n"
+    assert errors == f"Interrupted. Finished shards are kept in {folder}; run the same command again to continue.\n"
 
 
 def test_embed_into_a_file_says_that_it_was_not_written(tmp_path, texts, env):
     target = tmp_path / "vectors.npy"
     code, errors = interrupt(["embed", texts, "-o", target], lambda: any(tmp_path.glob(".vectors.npy*")), env)
     assert code in INTERRUPTED
-    assert errors == f"Interrupted; {target} was not written.\n"
+    assert errors == f"Interrupted. {target} was not written.\n"
     assert not any(tmp_path.glob("*vectors.npy*"))
 
 
-def test_evaluate_says_what_stays(tmp_path, env):
+def test_evaluate_says_what_is_kept(tmp_path, env):
     pytest.importorskip("scipy")
     rng = np.random.default_rng(0)
     rows = [f"x\t{i % 5}\t{' '.join(rng.choice(WORDS, size=12))} {i}\t{i}\n" for i in range(30_000)]
@@ -94,10 +96,10 @@ def test_evaluate_says_what_stays(tmp_path, env):
     cache = tmp_path / "cache"
     code, errors = interrupt(["evaluate", "--tasks", "sts12"], lambda: any(cache.rglob("*.vectors")), env)
     assert code in INTERRUPTED
-    assert errors == f"Interrupted; vectors are kept in {cache}, and the same command goes on from there.\n"
+    assert errors == f"Interrupted. Vectors are cached in {cache}; run the same command again to continue.\n"
 
 
-def test_train_says_what_stays(tmp_path, tiny_bert, env):
+def test_train_says_what_is_kept(tmp_path, tiny_bert, env):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     rng = np.random.default_rng(0)
@@ -108,7 +110,7 @@ def test_train_says_what_stays(tmp_path, tiny_bert, env):
     command = ["train", "sts", file, "-m", tiny_bert, "-o", tmp_path / "model", "--epochs", 50, "--batch-size", 4]
     code, errors = interrupt(command, lambda: log.is_file() and log.read_text().count("\n") > 3, env)
     assert code in INTERRUPTED and "Traceback" not in errors
-    last = f"Interrupted; the same command goes on from the last checkpoint of {tmp_path / 'model'}."
+    last = f"Interrupted. Run the same command again to continue from the last checkpoint of {tmp_path / 'model'}."
     assert errors.splitlines()[-1] == last
 
 

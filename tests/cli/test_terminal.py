@@ -97,7 +97,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_no_command_lets_a_text_command_the_terminal(places, command):
+def test_no_command_prints_terminal_escape_sequences_of_a_text(places, command):
     if command[0] == "layers":
         pytest.importorskip("matplotlib")
     if "FOLDER" in command:
@@ -114,7 +114,7 @@ def test_markup_in_a_text_is_shown_as_it_stands(places):
     assert "[bold]red[/bold]" in on_terminal("pairs", places["TEXTS"])
 
 
-def test_what_is_made_visible_is_there(places):
+def test_escaped_control_characters_are_printed(places):
     assert "\\u001b]0;owned\\u0007" in on_terminal("pairs", places["TEXTS"])
     assert "\\u001b]0;missing\\u0007\\u202e" in on_terminal("embed", f"{places['MISSING']}.txt")
 
@@ -125,7 +125,7 @@ def test_json_on_a_terminal_is_the_same_value(places):
     assert any(EVIL in row["texts"] for row in rows)
 
 
-def test_data_for_a_program_are_as_they_were(places, tmp_path):
+def test_piped_output_is_not_changed(places, tmp_path):
     (tmp_path / "texts.txt").write_text(f"{EVIL.rstrip()}\nthe cat\n")
     result = CliRunner().invoke(main, ["dedup", str(tmp_path / "texts.txt"), "-o", "-"])
     assert result.exit_code == 0, result.output

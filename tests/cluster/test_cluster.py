@@ -150,13 +150,13 @@ def test_k_means_is_as_good_as_that_of_scikit_learn():
     assert ours.score_ > their_score - 0.002
 
 
-def test_fewer_different_rows_than_clusters_are_no_trouble():
+def test_fewer_distinct_rows_than_clusters_work():
     found = KMeans(KMeansSettings(4)).fit(np.repeat(np.eye(2), 5, axis=0))
     assert len(np.unique(found.labels_)) == 2 and found.score_ == pytest.approx(1)
 
 
 def test_more_clusters_than_rows_are_refused():
-    with pytest.raises(InputError, match="3 vectors cannot make 8 clusters"):
+    with pytest.raises(InputError, match="3 vectors are too few for 8 clusters"):
         KMeans().fit(np.eye(3))
 
 
@@ -194,13 +194,13 @@ def test_equal_rows_are_joined_and_the_chain_ends():
 
 def test_too_many_rows_are_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr(agglomerative, "MOST_ROWS", 10)
-    with pytest.raises(InputError, match=r"too many for 11 vectors .*Use communities or k-means"):
+    with pytest.raises(InputError, match=r"11 vectors are too many .*Use communities or k-means"):
         Agglomerative().fit(np.ones((11, 2)))
 
 
 @patient
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
-def test_labels_by_size_keep_who_is_with_whom(marks):
+def test_renumbering_labels_by_size_keeps_the_clusters(marks):
     labels = by_size(np.array(marks))
     assert v_measure(labels, marks) == pytest.approx(1)
     assert (np.diff(np.bincount(labels)) <= 0).all()
@@ -304,7 +304,7 @@ def test_the_map_is_that_of_principal_components():
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (2, 1), (3, 2)])
-def test_few_or_narrow_vectors_have_a_map_too(shape):
+def test_few_or_narrow_vectors_also_have_a_map(shape):
     places = map_vectors(np.random.default_rng(0).normal(size=shape), "pca")
     assert places.shape == (shape[0], 2) and np.isfinite(places).all()
 
@@ -351,8 +351,8 @@ def test_umap_that_is_missing_is_named_with_its_extra(monkeypatch):
         (lambda: KMeansSettings(0), "n_clusters must be at least 1"),
         (lambda: KMeansSettings(tolerance=1), "tolerance must be"),
         (lambda: CommunitySettings(min_size=0), "min_size must be at least 1"),
-        (lambda: CommunitySettings(float("nan")), "threshold must be a number"),
-        (lambda: AgglomerativeSettings(float("inf")), "threshold must be a number"),
+        (lambda: CommunitySettings(float("nan")), "threshold must be a finite number"),
+        (lambda: AgglomerativeSettings(float("inf")), "threshold must be a finite number"),
     ],
 )
 def test_settings_without_sense_are_refused(call, message):

@@ -87,7 +87,7 @@ def test_labels_are_written_without_formulas_if_asked(tmp_path):
     assert (tmp_path / "out.csv").read_text() == "text,cluster\n'=cmd(),0\n-1,0\n"
 
 
-def test_texts_of_no_community_are_labelled_minus_one(tmp_path):
+def test_texts_without_a_community_are_labeled_minus_one(tmp_path):
     stdin = "".join(f"{text}\n" for text in [*CATS, "old books", STOCKS[1]])
     result = run("cluster", "-a", "communities", "--min-size", 4, "--threshold", 0.5, "-o", "-", stdin=stdin)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
@@ -96,7 +96,7 @@ def test_texts_of_no_community_are_labelled_minus_one(tmp_path):
     assert "4 of 6 texts are in 1 cluster; 2 in none." in result.stderr
 
 
-def test_without_any_community_the_way_to_more_is_named():
+def test_without_any_community_a_hint_is_printed():
     result = run("cluster", "-a", "communities", stdin="a cat\nthe sky\n")
     assert result.exit_code == 0 and result.stdout == ""
     assert "Lower --threshold or --min-size" in result.stderr
@@ -157,7 +157,7 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-k", "9"], "7 vectors cannot make 9 clusters. Ask for fewer."),
+        (["-k", "9"], "7 vectors are too few for 9 clusters. Choose fewer clusters."),
         (["-k", "0"], "0 is not in the range"),
         (["-a", "means"], "'means' is not one of"),
         (["--min-size", "3"], "--min-size is for communities, not for kmeans"),
@@ -165,9 +165,9 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
         (["--threshold", "0.5"], "--threshold is for agglomerative and communities, not for kmeans"),
         (["--method", "index"], "--method is for communities, not for kmeans"),
         (["--max-memory", "1GB"], "--max-memory is for communities, not for kmeans"),
-        (["-k", "2", "-o", "out.txt"], "Plain lines hold one column, not 3"),
-        (["-k", "2", "-o", "out.xyz"], "does not tell the format"),
-        (["-k", "2", "-o", "out.parquet.gz"], "parquet is packed already"),
+        (["-k", "2", "-o", "out.txt"], "Plain lines have one column, not 3"),
+        (["-k", "2", "-o", "out.xyz"], "Unknown extension"),
+        (["-k", "2", "-o", "out.parquet.gz"], "parquet is already compressed"),
         (["-k", "2", "-o", "in.csv"], "exists already"),
         (["-k", "2", "-o", "no/where.csv"], "There is no folder no"),
         (["-k", "2", "--report", "in.csv", "--force"], "in.csv is a file, so it is not replaced"),
@@ -175,7 +175,7 @@ def test_a_report_has_a_page_markdown_a_picture_and_all_numbers(tmp_path, file):
         (["--column", "body"], "Unknown column 'body'"),
     ],
 )
-def test_what_cannot_be_done_is_refused_and_nothing_is_written(tmp_path, file, monkeypatch, arguments, message):
+def test_invalid_requests_are_refused_and_nothing_is_written(tmp_path, file, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     before = file.read_text()
     result = run("cluster", "in.csv", *arguments)
@@ -194,14 +194,14 @@ def test_a_bad_output_is_refused_before_anything_is_embedded(file, monkeypatch, 
 def test_labels_are_not_written_over_a_column_of_that_name(tmp_path):
     (tmp_path / "in.csv").write_text("text,cluster\na,mine\nb,mine\n")
     result = run("cluster", tmp_path / "in.csv", "-k", 1, "-o", tmp_path / "out.csv")
-    assert result.exit_code == 1 and "have a column 'cluster' already" in result.stderr
+    assert result.exit_code == 1 and "already have a column 'cluster'" in result.stderr
     assert run("cluster", tmp_path / "in.csv", "-k", 1, "--column", "text").exit_code == 0
 
 
 def test_an_empty_file_is_refused(tmp_path):
     (tmp_path / "in.txt").write_text("")
     result = run("cluster", tmp_path / "in.txt")
-    assert result.exit_code == 1 and "holds no texts" in result.stderr
+    assert result.exit_code == 1 and "has no texts" in result.stderr
 
 
 def test_every_linkage_has_its_rule_of_joining():
@@ -220,7 +220,7 @@ def some_clusters(n=60, n_clusters=3, texts=None):
     return found, ClusterMap(texts, labels, vectors[:, :2].astype(np.float32), "pca")
 
 
-def test_the_page_is_well_formed_and_asks_nobody_for_anything():
+def test_the_page_is_well_formed_and_loads_nothing_from_the_network():
     checker = Checker()
     page = clusters_html(*some_clusters())
     checker.feed(page)
@@ -239,14 +239,14 @@ def test_markdown_shows_texts_as_they_are_and_keeps_its_table():
 
 
 def test_clusters_beyond_the_most_that_are_shown_are_counted(monkeypatch):
-    monkeypatch.setattr(clusters, "MOST_SHOWN", 2)
+    monkeypatch.setattr(clusters, "MAX_SHOWN", 2)
     found, drawn = some_clusters()
     for report in (clusters_markdown(found, drawn), clusters_html(found, drawn)):
         assert "1 smaller clusters are in clusters.json" in report and "word2" not in report.split("closeness")[-1]
 
 
-def test_of_many_texts_some_from_all_over_are_drawn(monkeypatch):
-    monkeypatch.setattr(cluster_map, "MOST_POINTS", 20)
+def test_a_map_of_many_texts_draws_a_sample_of_all(monkeypatch):
+    monkeypatch.setattr(cluster_map, "MAX_POINTS", 20)
     found, drawn = some_clusters(60)
     assert map_svg(found, drawn).count("<circle") == 20
     assert "20 of 60 texts are drawn" in drawn.describe()

@@ -115,17 +115,17 @@ def test_search_in_a_file_needs_no_collection(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("id,text\n1,a\n1,b\n", [], "line 3 has the id '1', which line 2 has too"),
+        ("id,text\n1,a\n1,b\n", [], "line 3 has the same id '1' as line 2"),
         ("id,text\n,a\n", [], "line 2: the id is ''"),
         ("id,text,year\n1,a,soon\n", ["--number", "year"], "line 2: 'year' is 'soon', not a number"),
         ("id,text,year\n1,a,nan\n", ["--number", "year"], "line 2: 'year' is 'nan', not a number"),
         ("id,text\n1,a\n", ["--number", "yaer"], "Unknown column"),
         ("id,text\n1,a\n", ["--metadata", "genre"], "Unknown column in"),
         ("id,text\n1,a\n", ["--id-column", "key"], "Unknown column in"),
-        ("id,text,vector\n1,a,3\n", [], "line 2 to 2: metadata[0] has a column 'vector'"),
+        ("id,text,vector\n1,a,3\n", [], "line 2 to 2: metadata[0] has the reserved column name 'vector'"),
         ("id,text\n1,a\n", ["--language", "English", "-m", "/nowhere"], "/nowhere"),
         ("id,text\n1,a\n", ["--language", "Klingon"], "Unknown language 'Klingon'"),
-        ("", [], "holds no texts"),
+        ("", [], "has no texts"),
     ],
 )
 def test_rows_that_cannot_be_are_refused_in_one_line(tmp_path, content, options, message):
@@ -142,30 +142,30 @@ def test_rows_that_do_not_fit_the_columns_leave_the_collection_as_it_was(tmp_pat
     before = search(folder, "cat")
     (tmp_path / "b.jsonl").write_text('{"id": "z", "text": "x", "genre": 3}\n')
     result = run("index", tmp_path / "b.jsonl", "-o", folder)
-    assert result.exit_code == 1 and "'genre'] is 3, of kind int, but the column holds text" in result.stderr
+    assert result.exit_code == 1 and "'genre'] is 3, of type int, but the column has the type text" in result.stderr
     assert search(folder, "cat") == before
 
 
 def test_a_search_that_finds_nothing_says_so_and_prints_nothing(tmp_path):
     run("index", "-", "-o", tmp_path / "c", stdin="")
     result = run("search", tmp_path / "c", "cat")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No text was found.\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "No results.\n")
 
 
-def test_wrong_calls_of_search_are_refused(tmp_path):
+def test_usage_errors_of_search_are_refused(tmp_path):
     run("index", write_csv(tmp_path / "a.csv"), "-o", tmp_path / "c")
     for arguments, code, message in [
         ((tmp_path / "c", "x", "--where", "yaer > 1"), 1, "Did you mean 'year'?"),
         ((tmp_path / "c", "x", "--column", "text"), 2, "are for files"),
-        ((tmp_path / "a.csv", "x", "--mode", "text"), 2, "need a collection"),
-        ((tmp_path / "nothing", "x"), 1, "neither a collection nor a file"),
+        ((tmp_path / "a.csv", "x", "--mode", "text"), 2, "require a collection"),
+        ((tmp_path / "nothing", "x"), 1, "No collection or file"),
         ((tmp_path, "x"), 1, "There is no collection at"),
     ]:
         result = run("search", *arguments)
         assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
 
 
-def test_another_model_is_refused_unless_all_is_to_be_embedded_again(tmp_path, monkeypatch):
+def test_another_model_is_refused_without_re_embedding(tmp_path, monkeypatch):
     source, folder = write_csv(tmp_path / "a.csv"), tmp_path / "c"
     other = write_tiny_model(tmp_path / "other", seed=1)
     run("index", source, "-o", folder)
@@ -186,10 +186,10 @@ BAD_ROWS = {
     f'{{"text": "a", "m": {NESTED}}}': "of type list",
     f'{{"text": {NESTED}}}': "is a list",
     '{"text": "a", "m": "' + "\\ud800" + '"}': "lone surrogate",
-    '{"text": "a", "m": ' + "1" * 4000 + "}": "does not fit into 64 bits",
+    '{"text": "a", "m": ' + "1" * 4000 + "}": "does not fit in 64 bits",
     '{"text": "a", "id": true}': "the id is True",
     '{"text": "a", "id": 1.5}': "the id is 1.5",
-    '{"text": "a", "": 1}': "has a column ''",
+    '{"text": "a", "": 1}': "has the invalid column name ''",
     "[" * 100_000: "is not JSON",
 }
 
@@ -207,7 +207,7 @@ def test_a_number_of_many_digits_does_not_fit_a_column_of_whole_numbers(tmp_path
     assert run("index", tmp_path / "a.jsonl", "-o", tmp_path / "c").exit_code == 0
     write_csv(tmp_path / "b.csv", [{"text": "b", "n": "9" * 400}])
     result = run("index", tmp_path / "b.csv", "-o", tmp_path / "c")
-    assert result.exit_code == 1 and "does not fit into 64 bits" in result.stderr
+    assert result.exit_code == 1 and "does not fit in 64 bits" in result.stderr
 
 
 def test_a_filter_that_fails_on_some_texts_is_an_error_of_the_call(tmp_path):
@@ -215,7 +215,7 @@ def test_a_filter_that_fails_on_some_texts_is_an_error_of_the_call(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "the cat", "n": 0}\n')
     assert run("index", tmp_path / "a.jsonl", "-o", folder).exit_code == 0
     result = run("search", folder, "cat", "--where", "1 / n > 0")
-    assert result.exit_code == 1 and "cannot be worked out for some texts: Divide by zero" in result.stderr
+    assert result.exit_code == 1 and "fails for some texts: Divide by zero" in result.stderr
     assert "damaged" not in result.stderr
 
 

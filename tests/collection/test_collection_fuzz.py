@@ -74,7 +74,7 @@ def mutated(rng, data):
     return json.dumps(content).encode()
 
 
-def test_a_changed_header_works_or_is_refused(tmp_path):
+def test_a_corrupted_header_works_or_is_refused(tmp_path):
     rng = random.Random(SEED)
     make(tmp_path)
     file = tmp_path / FILES[0]

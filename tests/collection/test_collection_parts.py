@@ -12,7 +12,7 @@ from twinvec.collection.indexes import lance_errors
 from twinvec.collection.rows import check_filter, one_of
 from twinvec.collection.schema import KINDS, column_kinds
 from twinvec.collection.search import reciprocal_rank_fusion
-from twinvec.collection.write import is_worn
+from twinvec.collection.write import needs_optimize
 from twinvec.errors import CollectionError, InputError, UnknownNameError
 
 rankings = st.lists(st.lists(st.integers(0, 20), unique=True), max_size=4)
@@ -42,7 +42,7 @@ def test_the_order_of_the_rankings_changes_no_score(given_rankings, random):
 
 
 @given(st.lists(st.integers(0, 20), unique=True, min_size=1), st.lists(st.integers(0, 20), unique=True))
-def test_who_is_first_in_one_ranking_and_better_in_the_other_stays_before(first, second):
+def test_an_id_ahead_in_both_rankings_stays_ahead(first, second):
     fused = [each for each, _ in reciprocal_rank_fusion([first, second])]
     for one, other in pairwise(first):
         if one in second and (other not in second or second.index(one) < second.index(other)):
@@ -61,7 +61,7 @@ def test_every_unknown_name_is_found_however_it_is_written(word):
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
-def test_what_stands_within_quotes_is_no_name_and_ends_where_it_should(values):
+def test_quoted_values_in_a_condition_are_not_column_names(values):
     where = one_of("id", values)
     assert check_filter(where, COLUMNS) == where
     with pytest.raises(UnknownNameError, match="'bogus'"):
@@ -93,28 +93,31 @@ def test_a_column_holds_what_its_first_value_is_and_numbers_may_widen(kinds):
     elif found == {"int", "float"}:
         assert column_kinds(rows, {}) == {"c": "float"}
     else:
-        with pytest.raises(InputError, match="but the column holds"):
+        with pytest.raises(InputError, match="but the column has the type"):
             column_kinds(rows, {})
 
 
 @given(st.integers(0, 10**8), st.integers(0, 1000))
 def test_a_large_collection_is_not_rewritten_for_a_few_rows(n_rows, n_new):
-    assert not is_worn(n_rows, n_new, 20)
-    assert is_worn(n_rows, n_rows // 3 + 5001, 20)
-    assert is_worn(n_rows, 0, n_rows // 500 + 100)
+    assert not needs_optimize(n_rows, n_new, 20)
+    assert needs_optimize(n_rows, n_rows // 3 + 5001, 20)
+    assert needs_optimize(n_rows, 0, n_rows // 500 + 100)
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (RuntimeError("lance error: Commit conflict for version 4"), "Another process has written .* Do it again"),
-        (RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), /x.rs:1:2"), "Make room"),
-        (OSError(13, "Permission denied"), "Check the rights"),
+        (RuntimeError("lance error: Commit conflict for version 4"), "Another process wrote .* Try again"),
+        (
+            RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), /x.rs:1:2"),
+            "Free some disk space",
+        ),
+        (OSError(13, "Permission denied"), "Check the permissions"),
         (RuntimeError("Generic S3 error: Failed to resolve region for bucket 'x'"), "Check the address"),
         (RuntimeError("Generic LocalFileSystem error: Unable to open file"), "is missing or damaged"),
         (ValueError("Invalid input, no magic"), "Cannot read notes: no magic. A file .* is missing or damaged"),
     ],
 )
-def test_errors_of_lance_come_with_the_way_out(error, message):
+def test_errors_of_lance_have_a_hint(error, message):
     with pytest.raises(CollectionError, match=message), lance_errors("read notes"):
         raise error

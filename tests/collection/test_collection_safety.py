@@ -46,7 +46,7 @@ for number in range(6):
 
 
 def environment():
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests/support")])
     return {**os.environ, "PYTHONPATH": path}
 
 
@@ -108,7 +108,7 @@ def test_a_writer_that_waits_too_long_says_who_it_waits_for(tmp_path, monkeypatc
     assert collection.add(["x"]).n_added == 1
 
 
-def test_what_another_writer_did_while_texts_were_embedded_is_seen(tmp_path):
+def test_changes_by_another_writer_during_embedding_are_seen(tmp_path):
     collection, model = fake_collection(tmp_path / "c")
     other = Collection.open(tmp_path / "c", model=CountingEmbedder())
     documents = model.documents
@@ -150,10 +150,10 @@ def test_a_full_disk_changes_nothing_and_writing_goes_on_when_there_is_room(tmp_
     collection.add(["a cat", "a dog"], ["a", "b"])
     before = contents(collection), collection.columns
     texts = [f"text number {number} " * 5 for number in range(300)]
-    with small_files(n_bytes), pytest.raises(CollectionError, match=r"too large.* Make room on the disk; nothing was"):
+    with small_files(n_bytes), pytest.raises(CollectionError, match=r"too large.* Free some disk space; nothing was"):
         collection.add(texts, metadata=[{"new": number} for number in range(300)])
     assert (contents(collection), collection.columns) == before
-    with small_files(50), pytest.raises(CollectionError, match="Make room"):
+    with small_files(50), pytest.raises(CollectionError, match="Free some disk space"):
         collection.delete(["a"])
     assert contents(collection) == before[0]
     assert collection.upsert(texts, metadata=[{"new": "a text now"}] * 300).n_added == 300
@@ -161,23 +161,23 @@ def test_a_full_disk_changes_nothing_and_writing_goes_on_when_there_is_room(tmp_
 
 
 def test_a_disk_that_is_full_from_the_start_leaves_no_folder(tmp_path):
-    with small_files(50), pytest.raises(CollectionError, match="Make room"):
+    with small_files(50), pytest.raises(CollectionError, match="Free some disk space"):
         fake_collection(tmp_path / "c")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_two_that_make_the_same_collection_the_first_stays(tmp_path, monkeypatch):
+def test_of_two_processes_that_create_the_same_collection_the_first_wins(tmp_path, monkeypatch):
     from twinvec.collection import store
 
-    make = store._make
+    make = store._create
 
     def slower(*arguments):
-        monkeypatch.setattr(store, "_make", make)
+        monkeypatch.setattr(store, "_create", make)
         first, _ = fake_collection(tmp_path / "c")
         first.add(["theirs"], ["a"])
         make(*arguments)
 
-    monkeypatch.setattr(store, "_make", slower)
+    monkeypatch.setattr(store, "_create", slower)
     with pytest.raises(InputError, match="c exists already"):
         fake_collection(tmp_path / "c")
     assert contents(Collection.open(tmp_path / "c")) == {"a": ("theirs", {})}
@@ -191,7 +191,7 @@ def test_columns_of_a_batch_that_failed_are_taken_back(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("lancedb.table.LanceTable.merge_insert", failing)
-    with pytest.raises(CollectionError, match="Make room"):
+    with pytest.raises(CollectionError, match="Free some disk space"):
         collection.add(["x"], ["a"], [{"year": 1}])
     monkeypatch.undo()
     assert collection.columns == {}
@@ -219,7 +219,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_folder_is_said_to_be_damaged(tmp_path, damage):
+def test_a_damaged_folder_is_reported_as_damaged(tmp_path, damage):
     collection, model = fake_collection(tmp_path / "c")
     collection.add(["a cat", "a dog"], ["a", "b"])
     collection.reindex()

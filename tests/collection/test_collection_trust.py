@@ -69,14 +69,14 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_header_sets_nothing_but_what_is_harmless(shared, monkeypatch, name):
+def test_a_header_can_only_set_harmless_options(shared, monkeypatch, name):
     monkeypatch.setattr(embedder, "load", lambda *_, **__: pytest.fail("a model was loaded"))
     changed(shared, settings={name: SETTINGS[name]})
-    with pytest.raises(CollectionError, match=f"header that cannot be used: .*{name}"):
+    with pytest.raises(CollectionError, match=f"has an invalid header: .*{name}"):
         Collection.open(shared).search("cat")
 
 
-def test_a_pickle_is_not_read_on_the_word_of_a_header_but_on_the_callers(shared, tmp_path, tiny_bert):
+def test_only_the_caller_not_a_header_can_allow_a_pickle(shared, tmp_path, tiny_bert):
     torch = pytest.importorskip("torch")
     from safetensors.torch import load_file
 
@@ -105,9 +105,11 @@ HUB_NAMES = [
 
 
 @pytest.mark.parametrize("name", [*HUB_NAMES, "/nowhere/at/all", "a/b/c/d", "x" * 5000, "a\0b", "../../etc"])
-def test_no_network_is_asked_for_a_model_that_only_a_header_names(shared, asked, name):
+def test_a_model_named_only_in_a_header_is_not_downloaded(shared, asked, name):
     changed(shared, name=name)
-    with pytest.raises(ModelNotFoundError, match=r"which is not on this machine\. It is not fetched on the word of"):
+    with pytest.raises(
+        ModelNotFoundError, match=r"which is not on this machine\. A collection cannot start a download"
+    ):
         Collection.open(shared).search("cat")
     assert asked == []
     assert Collection.open(shared).search("cat", mode="text")[0].id == "a"  # what needs no model works
@@ -119,24 +121,24 @@ def test_commands_ask_the_network_only_for_a_model_that_is_named_to_them(shared,
     (tmp_path / "a.txt").write_text("a bird sings\n")
     for command in (["search", shared, "cat"], ["index", tmp_path / "a.txt", "-o", shared]):
         result = run(*command, *options)
-        assert result.exit_code == 1 and "was made with the model 'someone/model', which is not on" in result.stderr
+        assert result.exit_code == 1 and "was created with the model 'someone/model', which is not on" in result.stderr
         assert asked == []
         named = run(*command, *options, "--model", "someone/model")
-        assert named.exit_code == 1 and "the hub did not give it" in named.stderr
+        assert named.exit_code == 1 and "the hub did not provide it" in named.stderr
         assert asked.pop() == ("someone/model",)
-    with pytest.raises(ModelNotFoundError, match="the hub did not give it"):
+    with pytest.raises(ModelNotFoundError, match="the hub did not provide it"):
         Collection.open(shared, model="someone/model")
     assert asked == [("someone/model",)]
 
 
-def test_the_content_of_a_model_is_compared_before_it_is_loaded(shared, tmp_path, monkeypatch):
+def test_the_content_of_a_model_is_verified_before_it_is_loaded(shared, tmp_path, monkeypatch):
     other = write_tiny_model(tmp_path / "other", seed=5)
     changed(shared, name=str(other))
     monkeypatch.setattr(embedder, "load", lambda *_, **__: pytest.fail("it was loaded"))
     for arguments in ([], ["--threads", "1"]):
         result = run("search", shared, "cat", *arguments)
-        assert result.exit_code == 1 and "was made with another model of the name" in result.stderr
-    with pytest.raises(CollectionError, match="its files or its settings differ"):
+        assert result.exit_code == 1 and "was created with another model named" in result.stderr
+    with pytest.raises(CollectionError, match="the files or settings differ"):
         Collection.open(shared).search("cat")
 
 
@@ -159,7 +161,7 @@ def test_a_models_files_are_read_once_for_their_digest(shared, monkeypatch):
 
 def test_a_width_that_is_not_the_tables_is_refused(shared):
     changed(shared, width=7)
-    with pytest.raises(CollectionError, match=r"The column 'vector' of .* holds fixed_size_list"):
+    with pytest.raises(CollectionError, match=r"The column 'vector' of .* has the type fixed_size_list"):
         Collection.open(shared)
 
 

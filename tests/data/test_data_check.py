@@ -82,9 +82,9 @@ def test_the_report_shows_it_in_a_hundred_columns(folder):
     assert max(map(len, lines)) <= 100
     shown = " ".join(result.stdout.split())
     for part in (
-        "labelled_pairs (guessed from the names of the columns; --kind says otherwise)",
+        "labelled_pairs (guessed from the column names; override with --kind)",
         "columns premise, hypothesis, label",
-        "rows 7: 6 good, 1 left out for their label",
+        "rows 7: 6 good, 1 skipped for their label",
         "repeated rows 1 (line 3)",
         "contradictions 1 pair with more than one label",
         "same text twice 1 (line 5)",
@@ -92,7 +92,7 @@ def test_the_report_shows_it_in_a_hundred_columns(folder):
         "neutral 3 50.0 % █",
         "lines labels the same texts with different labels",
         "2 neutral A cat sits. 4 entailment It is black.",
-        "Training would take this file, with 6 examples.",
+        "Training would accept this file, with 6 examples.",
     ):
         assert part in shown
 
@@ -123,7 +123,7 @@ def test_swapped_texts_with_another_score_contradict_each_other(folder):
     assert report["duplicates"] == {"count": 1, "rows": [6]}
 
 
-def test_swapped_texts_of_labelled_pairs_are_other_examples(folder):
+def test_swapped_texts_of_labeled_pairs_are_different_examples(folder):
     (folder / "a.csv").write_text("premise,hypothesis,label\nA.,B.,neutral\nB.,A.,entailment\n")
     assert report_of("a.csv")["n_contradictions"] == 0
 
@@ -146,12 +146,12 @@ def test_bad_rows_are_counted_by_fault_and_the_rest_is_read_on(folder):
     assert (report["is_usable"], report["n_rows"], report["n_good"], report["n_bad"]) == (False, 9, 1, 8)
     assert {fault["name"]: fault["count"] for fault in report["faults"]} == {
         "score out of range": 4,
-        "score is no number": 1,
+        "score is not a number": 1,
         "not JSON": 1,
-        "no text": 1,
-        "a column is missing in the row": 1,
+        "not a text": 1,
+        "missing column": 1,
     }
-    assert report["faults"][0]["shown"] == [f"a.jsonl, line {line}: the score {score} is not within 0 to 1."
+    assert report["faults"][0]["shown"] == [f"a.jsonl, line {line}: the score {score} is not in the range 0 to 1."
                                             for line, score in ((1, 3), (7, 4), (8, 5))]  # fmt: skip
 
 
@@ -163,21 +163,21 @@ def test_bad_rows_are_shown_with_places_and_remedy(folder):
     for part in (
         "rows 9: 1 good, 8 bad",
         "bad rows: score out of range (4)",
-        "line 1: the score 3 is not within 0 to 1. line 7: the score 4 is not within 0 to 1.",
-        "... and 1 more -> Say the range of the scores: --score-range 0 5",
+        "line 1: the score 3 is not in the range 0 to 1. line 7: the score 4 is not in the range 0 to 1.",
+        "... and 1 more -> Set the score range: --score-range 0 5",
         "line 3 is not JSON",
-        "line 4: 'text1' is null, not a text. -> Remove the row or write a string.",
-        "Training would refuse this file: 8 of its 9 rows are bad.",
+        "line 4: 'text1' is null, not a text. -> Write a string, or remove the row.",
+        "Training would reject this file: 8 of its 9 rows are bad.",
     ):
         assert part in shown
 
 
-def test_a_range_that_is_probably_wrong_is_said_and_ends_with_one(folder):
+def test_a_score_range_that_is_probably_wrong_is_reported_with_exit_code_1(folder):
     (folder / "a.csv").write_text("text1,text2,score\n" + "".join(f"A.,B{i}.,{i / 20}\n" for i in range(21)))
     result = run("a.csv")
     assert result.exit_code == 1
     shown = " ".join(result.stdout.split())
-    assert "refuse this file: The highest of the 21 scores of a.csv is 1, far below the top of their range" in shown
+    assert "reject this file: The highest of 21 scores in a.csv is 1, far below the top of the score range" in shown
     assert report_of("a.csv", exit_code=1)["refusal"].endswith("score_range = [0, 1] in a recipe.")
 
 
@@ -192,7 +192,7 @@ def test_a_file_of_ignored_or_only_bad_rows_is_refused(folder):
         assert run("a.csv", *arguments).exit_code == 1
 
 
-def test_kind_and_columns_may_be_said(folder):
+def test_kind_and_columns_can_be_given(folder):
     (folder / "a.csv").write_text("s1,s2,no1,no2\nA.,B.,C.,D.\n")
     mapped = ["--columns", "anchor=s1", "--columns", "positive=s2"]
     several = ["--columns", "negative=no1", "--columns", "negative=no2"]
@@ -225,14 +225,14 @@ def test_standard_input_is_read_once(folder):
 
 
 BAD_CALLS = {
-    "no file": (["no.csv"], 1, "There is no file no.csv"),
-    "no kind": (["b.csv"], 1, "The columns of b.csv fit no kind of examples: query, doc"),
+    "no file": (["no.csv"], 1, "File not found: no.csv"),
+    "no kind": (["b.csv"], 1, "The columns of b.csv match no kind of examples: query, doc"),
     "no column": (["b.csv", "--kind", "texts"], 1, "b.csv has no column for the role text of texts"),
-    "empty": (["empty.csv", "--kind", "texts"], 1, "empty.csv holds no rows"),
-    "no evaluation file": (["a.tsv", "--against", "no.csv"], 1, "There is no file no.csv"),
+    "empty": (["empty.csv", "--kind", "texts"], 1, "empty.csv has no rows"),
+    "no evaluation file": (["a.tsv", "--against", "no.csv"], 1, "File not found: no.csv"),
     "no model": (["a.tsv", "-m", "./no"], 1, "There is no model folder at './no'"),
     "range": (["a.tsv", "--score-range", "0", "1"], 1, "labelled_pairs have no scores"),
-    "wrong mapping": (["a.tsv", "--columns", "premise"], 2, "'premise' is not of the form ROLE=COLUMN"),
+    "wrong mapping": (["a.tsv", "--columns", "premise"], 2, "'premise' does not have the form ROLE=COLUMN"),
     "wrong kind": (["a.tsv", "--kind", "pairs"], 2, "'pairs' is not one of"),
     "half a range": (["a.tsv", "--score-range", "0"], 2, "requires 2 arguments"),
 }
@@ -278,11 +278,11 @@ def test_columns_to_compare_with_are_those_of_roles_or_of_the_mapping_or_all(tmp
     (tmp_path / "c.jsonl").write_text('{"id": 7, "negative": ["Two.", null], "anchor": null}\n')
     assert read_other_texts(tmp_path / "c.jsonl").keys == {"two"}
     (tmp_path / "d.jsonl").write_text('{"id": 7}\n')
-    with pytest.raises(InputError, match="holds no texts to compare with"):
+    with pytest.raises(InputError, match="has no texts to compare with"):
         read_other_texts(tmp_path / "d.jsonl")
 
 
-def test_case_punctuation_and_white_space_do_not_make_a_text_another():
+def test_case_punctuation_and_white_space_do_not_distinguish_texts():
     same = ["It's  a “dog”, no?", "it 's a dog no ?", "IT\u2019S A\tDOG—NO", "`` It 's a dog , no ''"]
     assert len({text_key(text) for text in same}) == 1
     assert text_key("कि") != text_key("की")  # vowel signs are no punctuation

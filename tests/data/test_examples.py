@@ -69,7 +69,7 @@ plain = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(plain, plain, st.floats(0, 1, width=32)), min_size=1, max_size=12), st.sampled_from(FORMATS))
-def test_what_was_written_is_read_back_through_the_places(tmp_path_factory, rows, format):
+def test_written_rows_are_read_back_by_index(tmp_path_factory, rows, format):
     path = tmp_path_factory.mktemp("rows") / f"a.{format}"
     write_rows(path, [{"id": 7, "text2": right, "score": score, "text1": left} for left, right, score in rows])
     examples = read_examples(DataSource(path, "scored_pairs", score_range=(0, 1)))
@@ -132,7 +132,7 @@ def test_scores_are_scaled_from_their_range_to_one(tmp_path, ends, scores, scale
 @pytest.mark.parametrize(("top", "ends"), [(1, (0, 5)), (0.2, (0, 1)), (5, (0, 100)), (-0.6, (-1, 1))])
 def test_a_range_of_which_only_the_bottom_is_used_is_refused(tmp_path, top, ends):
     path = scored(tmp_path, [min(top, ends[0] + 0.01 * i) for i in range(19)] + [top])
-    message = rf"highest of the 20 scores of .*a.jsonl is {top:g}, .* range is probably wrong. .*--score-range"
+    message = rf"highest of 20 scores in .*a.jsonl is {top:g}, .* range is probably wrong. .*--score-range"
     with pytest.raises(InputError, match=message):
         read_examples(DataSource(path, "scored_pairs", score_range=ends))
     few = scored(tmp_path, [top] * 19, "few.jsonl")
@@ -172,7 +172,9 @@ def test_a_column_may_hold_a_list_of_negatives(tmp_path, format):
     assert texts_by_role(examples)["negative"] == [["C.", "D."]] * 2
     rows.append({"anchor": "A.", "positive": "B.", "negative": ["C."]})
     path = write_rows(tmp_path / f"b.{format}", rows)
-    with pytest.raises(RowError, match=r"3: the row has 1 negatives, the first row 2. Give every row the same"):
+    with pytest.raises(
+        RowError, match=r"3: the row has 1 negatives, but the first row has 2. Use the same number in every row"
+    ):
         read_examples(DataSource(path, "ranked"))
 
 
@@ -194,7 +196,7 @@ BAD_ROWS = {
     "null label": (
         {"premise": "A", "hypothesis": "B", "label": None},
         DataSource("-", "labelled_pairs"),
-        "line 3: the label is null. Write a string or a whole number",
+        "line 3: the label is null. Write a string or an integer",
     ),
     "broken number as label": (
         {"premise": "A", "hypothesis": "B", "label": 1.5},
@@ -209,7 +211,7 @@ BAD_ROWS = {
     "null text": (
         {"premise": None, "hypothesis": "B", "label": "x"},
         DataSource("-", "labelled_pairs"),
-        "line 3: 'premise' is null, not a text. Remove the row",
+        "line 3: 'premise' is null, not a text. Write a string",
     ),
     "number as text": (
         {"premise": "A", "hypothesis": 7, "label": "x"},
@@ -249,17 +251,17 @@ BAD_ROWS = {
     "score out of range": (
         {"text1": "A", "text2": "B", "score": 7.5},
         DataSource("-", "scored_pairs"),
-        r"line 3: the score 7.5 is not within 0 to 5. Say the range of the scores: --score-range 0 10 \(dev files: ",
+        r"line 3: the score 7.5 is not in the range 0 to 5. Set the score range: --score-range 0 10 \(dev files: ",
     ),
     "endless score": (
         {"text1": "A", "text2": "B", "score": "inf"},
         DataSource("-", "scored_pairs"),
-        "line 3: the score inf is not within 0 to 5. .* --score-range LOW HIGH",
+        "line 3: the score inf is not in the range 0 to 5. .* --score-range LOW HIGH",
     ),
     "two as mark": (
         {"text1": "A", "text2": "B", "label": 2},
         DataSource("-", "marked_pairs"),
-        "line 3: the label is 2, not 0 or 1. For named labels use the kind labelled_pairs",
+        "line 3: the label is 2, not 0 or 1. For class names, use the kind labelled_pairs",
     ),
     "list as negative": (
         {"anchor": "A", "positive": "B", "negative": ["C"]},
@@ -291,10 +293,10 @@ def test_empty_files_and_files_of_ignored_rows_are_refused(tmp_path):
     (tmp_path / "none.csv").write_text("")
     (tmp_path / "head.csv").write_text("premise,hypothesis,label\n")
     for name in ("none.csv", "head.csv"):
-        with pytest.raises(InputError, match=f"{name} holds no rows. Give it at least one row"):
+        with pytest.raises(InputError, match=f"{name} has no rows. Add at least one row"):
             read_examples(DataSource(tmp_path / name, "labelled_pairs"))
     source = DataSource(write_rows(tmp_path / "a.csv", NLI[:1]), "labelled_pairs", ignore_labels=("entailment",))
-    with pytest.raises(InputError, match=r"All 1 rows of .*a.csv have an ignored label: entailment. Take labels out"):
+    with pytest.raises(InputError, match=r"All 1 rows of .*a.csv have an ignored label: entailment. Remove labels"):
         read_examples(source)
 
 
@@ -302,7 +304,7 @@ def test_a_missing_column_is_named_with_its_role_and_how_to_map_it(tmp_path):
     path = write_rows(tmp_path / "a.csv", [{"id": "1", "sentence1": "A.", "sentence2": "B.", "label": "x"}])
     message = (
         r"a.csv has no column for the roles premise, hypothesis of labelled_pairs; its columns are: id, sentence1, "
-        r'sentence2, label. Name it: columns = \{premise = "sentence1", hypothesis = "sentence2"\} in a recipe, '
+        r'sentence2, label. Map it: columns = \{premise = "sentence1", hypothesis = "sentence2"\} in a recipe, '
         r"--columns premise=sentence1 --columns hypothesis=sentence2 on the command line"
     )
     with pytest.raises(InputError, match=message):
@@ -318,30 +320,45 @@ def test_a_missing_column_is_named_with_its_role_and_how_to_map_it(tmp_path):
 
 def test_a_column_that_the_file_has_twice_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("text,text\na,b\n")
-    with pytest.raises(InputError, match="several columns called 'text'"):
+    with pytest.raises(InputError, match="several columns named 'text'"):
         read_examples(DataSource(tmp_path / "a.csv", "texts"))
 
 
 BAD_SOURCES = {
     "kind": (dict(kind="triplet"), r"Unknown kind of examples 'triplet'. Did you mean 'triplets'\?"),
     "role": (dict(columns={"premis": "a"}), r"Unknown role of labelled_pairs: 'premis'. Did you mean 'premise'\?"),
-    "column twice": (dict(columns={"premise": "a", "hypothesis": "a"}), "'a' was given to the role 'premise' and to"),
-    "column of another role": (dict(columns={"premise": "hypothesis"}), "'hypothesis' was given to the role 'premise'"),
-    "negatives twice": (dict(kind="ranked", columns={"negative": ("a", "a")}), "'a' was given to the role 'negative'"),
-    "several columns": (dict(columns={"premise": ("a", "b")}), "'premise' of labelled_pairs was given 2 columns: a, b"),
-    "no column": (dict(columns={"premise": ()}), r"role 'premise' must be a name, or several, got \(\)"),
-    "empty column": (dict(columns={"premise": ""}), "role 'premise' must be a name, or several, got ''"),
-    "number as column": (dict(columns={"premise": 3}), "role 'premise' must be a name, or several, got 3"),
+    "column twice": (
+        dict(columns={"premise": "a", "hypothesis": "a"}),
+        "'a' is used twice, for the roles 'premise' and",
+    ),
+    "column of another role": (
+        dict(columns={"premise": "hypothesis"}),
+        "'hypothesis' is used twice, for the roles 'premise'",
+    ),
+    "negatives twice": (
+        dict(kind="ranked", columns={"negative": ("a", "a")}),
+        "'a' is used twice, for the roles 'negative'",
+    ),
+    "several columns": (
+        dict(columns={"premise": ("a", "b")}),
+        "'premise' of labelled_pairs is mapped to 2 columns: a, b",
+    ),
+    "no column": (dict(columns={"premise": ()}), r"role 'premise' must be a name or a list of names, got \(\)"),
+    "empty column": (dict(columns={"premise": ""}), "role 'premise' must be a name or a list of names, got ''"),
+    "number as column": (dict(columns={"premise": 3}), "role 'premise' must be a name or a list of names, got 3"),
     "labels as a string": (dict(labels="abc"), r"labels must be a list of names, got 'abc'. Write \['abc'\]"),
-    "no labels": (dict(labels=()), "The labels name none"),
-    "label twice": (dict(labels=("a", "a")), "The labels name 'a' twice"),
-    "label ignored": (dict(labels=("a",), ignore_labels=("a",)), "The labels name 'a', which is also ignored"),
-    "labels of scores": (dict(kind="scored_pairs", labels=("a",)), "scored_pairs have no named labels"),
+    "no labels": (dict(labels=()), "labels has no names"),
+    "label twice": (dict(labels=("a", "a")), "labels has 'a' twice"),
+    "label ignored": (dict(labels=("a",), ignore_labels=("a",)), "labels has 'a', which is also ignored"),
+    "labels of scores": (dict(kind="scored_pairs", labels=("a",)), "scored_pairs have no class labels"),
     "ignored of scores": (dict(kind="scored_pairs", ignore_labels=("a",)), "scored_pairs have no labels"),
     "range of labels": (dict(score_range=(0, 1)), "labelled_pairs have no scores, but score_range"),
-    "range upside down": (dict(kind="scored_pairs", score_range=(5, 0)), "a higher one, got 5 to 0"),
-    "empty range": (dict(kind="scored_pairs", score_range=(1, 1)), "a higher one, got 1 to 1"),
-    "endless range": (dict(kind="scored_pairs", score_range=(0, float("inf"))), "a higher one, got 0 to inf"),
+    "range upside down": (dict(kind="scored_pairs", score_range=(5, 0)), "a higher one, both finite, got 5 and 0"),
+    "empty range": (dict(kind="scored_pairs", score_range=(1, 1)), "a higher one, both finite, got 1 and 1"),
+    "endless range": (
+        dict(kind="scored_pairs", score_range=(0, float("inf"))),
+        "a higher one, both finite, got 0 and inf",
+    ),
     "one end": (dict(kind="scored_pairs", score_range=(5,)), r"must be two numbers, got \(5,\)"),
     "range of words": (dict(kind="scored_pairs", score_range=("a", "b")), "must be two numbers"),
 }
@@ -374,7 +391,9 @@ def test_the_kind_is_guessed_from_the_names_of_the_columns(columns, kind):
 
 
 def test_columns_that_fit_no_kind_are_refused_with_all_kinds():
-    with pytest.raises(InputError, match=r"columns of a.csv fit no kind .*: query, doc. .*triplets \(anchor, positive"):
+    with pytest.raises(
+        InputError, match=r"columns of a.csv match no kind .*: query, doc. .*triplets \(anchor, positive"
+    ):
         guess_kind(["query", "doc"], source="a.csv")
 
 

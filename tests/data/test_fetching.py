@@ -125,7 +125,7 @@ def test_cranfield_keeps_its_texts_apart(tmp_path):
     assert table(tmp_path / "search/cranfield-docs.tsv.gz")[-1] == ["2", "x", "y"]
 
 
-def test_what_is_there_is_not_fetched_again_and_kept(tmp_path, caplog):
+def test_existing_data_sets_are_kept_and_not_downloaded_again(tmp_path, caplog):
     seen = []
 
     def answer(handler, _):
@@ -138,7 +138,7 @@ def test_what_is_there_is_not_fetched_again_and_kept(tmp_path, caplog):
     with serving(answer) as address:
         sources = source("sst2", address, [b"fine\t1\n"] * 3)
         assert len(install("sst2", tmp_path, sources=sources)) == 2
-        assert "sst2-dev.tsv.gz exists already and is kept" in caplog.text
+        assert "sst2-dev.tsv.gz already exists and is kept" in caplog.text
         assert install("sst2", tmp_path, sources=sources) == []
         assert len(seen) == 3 and mine.read_bytes() == b"mine"
         assert len(install("sst2", tmp_path, replace=True, sources=sources)) == 3
@@ -149,24 +149,24 @@ def test_what_is_there_is_not_fetched_again_and_kept(tmp_path, caplog):
 def test_a_wrong_checksum_leaves_nothing(tmp_path):
     with serving(serve_all([SNLI])) as address:
         sources = source("snli", address, [b"something else"])
-        with pytest.raises(InputError, match=r"/0 has the sha256 \w{64}, not \w{64}"):
+        with pytest.raises(InputError, match=r"/0 has the sha256 \w{64}, expected \w{64}"):
             install("snli", tmp_path, sources=sources)
     assert list((tmp_path / ".downloads").iterdir()) == []
 
 
-def test_an_unknown_checksum_is_said(tmp_path, caplog):
+def test_an_unknown_checksum_is_reported(tmp_path, caplog):
     with serving(serve_all([SICK]), secure=True) as address:
         install("sick", tmp_path, sources=source("sick", address, [SICK], checked=False))
-    assert "not checked" in caplog.text
+    assert "not verified" in caplog.text
 
 
 def test_a_missing_file_is_named(tmp_path):
-    message = r"/0 answers with status 404\. The data set may have moved"
+    message = r"/0 returned status 404\. The data set may have moved"
     with serving(lambda handler, _: reply(handler, 404, b"")) as address, pytest.raises(InputError, match=message):
         install("snli", tmp_path, sources=source("snli", address, [SNLI]))
 
 
-def test_no_network_is_said(tmp_path):
+def test_a_missing_network_is_reported(tmp_path):
     with serving(serve_all([SNLI])) as address:
         pass
     with pytest.raises(InputError, match="cannot be reached"):
@@ -184,7 +184,7 @@ def test_a_server_that_stalls_is_given_up(tmp_path):
         handler.wfile.flush()
         time.sleep(0.6)
 
-    with serving(stall) as address, pytest.raises(InputError, match=r"gave nothing for 0\.2 s"):
+    with serving(stall) as address, pytest.raises(InputError, match=r"sent no data for 0\.2 s"):
         install("snli", tmp_path, sources=source("snli", address, [SNLI]), timeout_s=0.2)
 
 
@@ -207,11 +207,11 @@ class Flaky:
 
 
 @pytest.mark.parametrize("is_changed", [False, True])
-def test_a_download_that_breaks_off_goes_on_where_it_stopped(tmp_path, is_changed):
+def test_an_interrupted_download_resumes_where_it_stopped(tmp_path, is_changed):
     server = Flaky(SNLI)
     with serving(server) as address:
         sources = source("snli", address, [SNLI])
-        message = rf"broke off after {len(SNLI) // 2:,} of {len(SNLI):,} bytes\. Run it again"
+        message = rf"was interrupted after {len(SNLI) // 2:,} of {len(SNLI):,} bytes\. Run the command again"
         with pytest.raises(InputError, match=message):
             install("snli", tmp_path, sources=sources)
         assert not (tmp_path / "nli").exists()
@@ -220,8 +220,8 @@ def test_a_download_that_breaks_off_goes_on_where_it_stopped(tmp_path, is_change
     assert server.asked == [None, f"bytes={len(SNLI) // 2}-"]
 
 
-def test_an_archive_of_another_form_is_said_and_removed(tmp_path):
-    cases = {b"no zip": r"cannot be read \(BadZipFile", zipped(a="b"): "holds no file snli_1.0_train"}
+def test_an_archive_of_another_format_is_reported_and_removed(tmp_path):
+    cases = {b"no zip": r"cannot be read \(BadZipFile", zipped(a="b"): "has no file snli_1.0_train"}
     for content, message in cases.items():
         with serving(serve_all([content])) as address, pytest.raises(InputError, match=message):
             install("snli", tmp_path, sources=source("snli", address, [content]))

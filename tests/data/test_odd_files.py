@@ -75,8 +75,8 @@ def test_a_model_of_a_name_that_is_too_long_is_not_found(case):
 
 
 @pytest.mark.parametrize("name", [f"{LONG}.txt", "a\0b.txt"])
-def test_a_file_of_a_name_that_cannot_be_is_not_there(name):
-    with pytest.raises(InputError, match="There is no file"):
+def test_a_file_with_an_impossible_name_does_not_exist(name):
+    with pytest.raises(InputError, match="File not found"):
         read_texts(name)
     with pytest.raises(InputError, match="There is no file"):
         StoredEmbedder(name, name)
@@ -100,7 +100,7 @@ BAD_LINES = {
         r"line 2: 'text' is a",
     ),
     "a line break in a field": ("a.csv", b"text,n\na\rb,1\n", r"line 2: .*new-line character"),
-    "cut gzip": ("a.txt.gz", gzip.compress(b"good\n" * 1000)[:-20], "is not whole gzip data"),
+    "cut gzip": ("a.txt.gz", gzip.compress(b"good\n" * 1000)[:-20], "is not complete gzip data"),
 }
 
 

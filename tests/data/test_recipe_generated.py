@@ -177,6 +177,6 @@ def test_a_slot_twice_is_one_word_and_a_numbered_slot_another():
         assert two in ("Cat dog", "Dog cat")
 
 
-def test_a_word_of_two_parts_is_read_by_part():
+def test_a_word_with_two_parts_is_used_by_part():
     words = {"deed": [("ride", "{pet}")], "pet": ["ox"]}
     assert generated.fill("{doing:deed.0} {a:deed.1}", words, random.Random(0)) == ["Riding an ox"]

@@ -111,7 +111,7 @@ def test_markup_comes_off(raw, clean):
         "A Cetel Sant'?\u252c\u00adElmo of broken letters",
     ],
 )
-def test_what_is_no_english_prose_is_dropped(text):
+def test_texts_that_are_not_english_prose_are_dropped(text):
     assert not usable(plain(text))
 
 
@@ -236,7 +236,7 @@ def test_an_encyclopedia_gives_paragraphs_and_sentences(tmp_path):
     assert texts == ["Tin is a metal. It melts.", "Tin is a metal.", "It melts."]
 
 
-def test_evaluation_texts_go_in_whatever_case_and_punctuation(data, sources):
+def test_evaluation_texts_are_removed_in_any_case_and_punctuation(data, sources):
     snli, facts = gathering.gather(sources, data=data, cache=data)
     assert snli.texts == ["A dog runs over the grass.", "The animal is tired."]
     assert snli.removed == {"nli/snli-dev": 1}
@@ -244,7 +244,7 @@ def test_evaluation_texts_go_in_whatever_case_and_punctuation(data, sources):
     assert facts.removed == {"sts/sts12": 2, "search/cranfield-docs": 1}
 
 
-def test_a_paragraph_goes_if_one_sentence_is_evaluations(data):
+def test_a_paragraph_with_an_evaluation_sentence_is_removed(data):
     owners = contamination.evaluation_texts(data)
     assert contamination.clash("We went home. A plane is taking off. So we left.", owners) == "sts/sts12"
     assert contamination.clash("We went home. I see. So we left.", owners) is None  # too short to be evaluation's own
@@ -262,7 +262,7 @@ def test_nothing_is_written_if_an_evaluation_text_is_left(data, sources, tmp_pat
 
 
 def test_an_empty_data_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no data sets"):
+    with pytest.raises(InputError, match="contains no data sets"):
         contamination.evaluation_texts(tmp_path)
 
 
@@ -343,12 +343,12 @@ def test_a_package_is_fetched_once(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["npm"]
 
 
-def test_a_package_that_cannot_be_had_is_named_with_the_reason(tmp_path, monkeypatch):
+def test_a_package_that_cannot_be_downloaded_is_named_with_the_reason(tmp_path, monkeypatch):
     def run(command, **_):
         raise subprocess.CalledProcessError(1, command, output="", stderr="first\nERROR: no such version\n")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(InputError, match=r"pypi: facts 9 cannot be had: ERROR: no such version.*--skip"):
+    with pytest.raises(InputError, match=r"pypi: facts 9 cannot be downloaded: ERROR: no such version.*--skip"):
         fetching.fetch("pypi", "facts", "9", cache=tmp_path)
     assert not list(tmp_path.rglob("*.whl"))
 
@@ -357,5 +357,5 @@ def test_the_table_of_sources_is_sound():
     assert len({source.name for source in SOURCES}) == len(SOURCES)
     for source in SOURCES:
         assert source.package.registry in {"data", *fetching.REGISTRIES}
-        assert source.package.version and source.package.licence
+        assert source.package.version and source.package.license
         assert source.name == "snli" or source.cap + source.cap_long <= 62_000

@@ -149,7 +149,7 @@ def test_a_missing_column_is_named_with_the_file_and_the_nearest_one_at_once(tmp
     with pytest.raises(UnknownNameError, match=message):
         read_rows(tmp_path / "a.csv", ["body", "titel"])
     with pytest.raises(
-        InputError, match=r"Columns must be a list of at least one name, got 'body'. Write \[\"text\"\]"
+        InputError, match=r"columns must be a list of at least one name, got 'body'. Example: \[\"text\"\]"
     ):
         read_rows(tmp_path / "a.csv", "body")
     with pytest.raises(InputError, match=r"at least one name, got \[\]"):
@@ -166,7 +166,7 @@ def test_plain_lines_are_rows_of_one_column_called_text(tmp_path):
 @pytest.mark.parametrize(("name", "data"), [("a.csv", ""), ("a.tsv", "text\n"), ("a.jsonl", "\n\n"), ("a.txt", "")])
 def test_a_file_without_rows_is_refused_at_once(tmp_path, name, data):
     (tmp_path / name).write_text(data)
-    with pytest.raises(InputError, match=f"{name} holds no rows. Give it at least one row"):
+    with pytest.raises(InputError, match=f"{name} has no rows. Add at least one row"):
         read_rows(tmp_path / name, ["text"])
 
 
@@ -175,7 +175,7 @@ def test_a_file_without_rows_is_refused_at_once(tmp_path, name, data):
      ["wrong number of fields", "broken quotes, or a field over the size limit", "wrong number of fields"]),
     ("a.tsv", "id\ttext\n1\ta\n2\n4\td\n6\tg\n", ["wrong number of fields"]),
     ("a.jsonl", 'no\n{"id": 1, "text": "a"}\n[]\n{"id": 3}\n{"id": 4, "text": "d"}\n{"id": 6, "text": "g"}\n',
-     ["not JSON", "no JSON object", "a column is missing in the row"]),
+     ["not JSON", "not a JSON object", "missing column"]),
 ])  # fmt: skip
 def test_an_open_table_goes_on_after_a_bad_row_but_readers_stop_there(tmp_path, name, data, faults):
     (tmp_path / name).write_text(data)
@@ -194,25 +194,25 @@ def test_a_file_of_another_format_is_not_searched_for_objects_to_its_end(tmp_pat
 
 
 BAD_FILES = {
-    "empty.txt": (b"", "empty.txt holds no texts"),
-    "empty.csv": (b"", "holds no texts"),
-    "header.csv": (b"text\n", "holds no texts"),
+    "empty.txt": (b"", "empty.txt has no texts"),
+    "empty.csv": (b"", "has no texts"),
+    "header.csv": (b"text\n", "has no texts"),
     "latin.txt": (b"fine\nGr\xf6\xdfe\n", r"line 2: byte 3 \(0xf6\) is not UTF-8. Save the file as UTF-8"),
-    "short.csv": (b"id,text\n1,a\n2\n", r"line 3: the row has 1 fields, the first row 2 \(id, text\)"),
-    "comma.csv": (b"id,text\n1,a, b\n", "Quote fields that hold the separator"),
+    "short.csv": (b"id,text\n1,a\n2\n", r"line 3: the row has 1 fields, but the header has 2 \(id, text\)"),
+    "comma.csv": (b"id,text\n1,a, b\n", "Quote fields that contain the separator"),
     "quote.csv": (b'text\n"a" b\n', "line 2: .* Check the quotes"),
-    "which.csv": (b"left,right\na,b\n", r"2 columns, and none .*: left, right. Name the one"),
-    "twice.csv": (b"text,text\na,b\n", "several columns called 'text'"),
+    "which.csv": (b"left,right\na,b\n", r"2 columns, none .*: left, right. Name the column"),
+    "twice.csv": (b"text,text\na,b\n", "several columns named 'text'"),
     "broken.jsonl": (b'{"text": "a"}\n{"text": \n', "line 2 is not JSON: .* Write one JSON object per line"),
-    "list.jsonl": (b'["a"]\n', "line 1 holds a list, not an object"),
+    "list.jsonl": (b'["a"]\n', "line 1 is a list, not an object"),
     "lacks.jsonl": (b'{"text": "a", "id": 1}\n{"id": 2}\n', "line 2 has no column 'text', only: id"),
-    "nothing.jsonl": (b"{}\n", "line 1 holds an empty object"),
+    "nothing.jsonl": (b"{}\n", "line 1 is an empty object"),
     "null.jsonl": (b'{"text": null}\n', "line 1: 'text' is null, not a text"),
     "number.jsonl": (b'{"text": 7}\n', r"'text' is a int \(7\)"),
-    "cut.txt.gz": (gzip.compress(b"hello\n" * 100)[:-9], "not whole gzip data"),
+    "cut.txt.gz": (gzip.compress(b"hello\n" * 100)[:-9], "not complete gzip data"),
     "broken.parquet": (b"PAR1 no, not really", "cannot be read as parquet"),
-    "notes.docx": (b"x", "'.docx' .* does not tell the format. Name its format"),
-    "README": (b"x", "which has no ending"),
+    "notes.docx": (b"x", "Unknown extension '.docx' .* Set the format"),
+    "README": (b"x", "has no extension"),
 }
 
 
@@ -227,7 +227,7 @@ def test_a_bad_file_is_refused_with_place_and_remedy(tmp_path, name):
 
 
 def test_missing_files_folders_and_unreadable_ones_are_refused(tmp_path):
-    with pytest.raises(InputError, match=r"There is no file .*missing.txt"):
+    with pytest.raises(InputError, match=r"File not found: .*missing.txt"):
         read_texts(tmp_path / "missing.txt")
     with pytest.raises(InputError, match="is a folder"):
         read_texts(tmp_path, format="lines")
@@ -297,7 +297,7 @@ def failing_rows(vectors):
 
 
 @pytest.mark.parametrize("name", ["v.npy", "v.jsonl", "v.parquet"])
-def test_an_error_half_way_leaves_nothing_behind(tmp_path, name):
+def test_an_error_during_writing_leaves_no_files(tmp_path, name):
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow")
     vectors = [("a", np.ones(3, np.float32)), ("b", np.ones(3, np.float32))]
@@ -306,7 +306,7 @@ def test_an_error_half_way_leaves_nothing_behind(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_half_way_keeps_the_old_file(tmp_path):
+def test_an_error_during_writing_keeps_the_old_file(tmp_path):
     (tmp_path / "v.npy").write_text("old")
     with pytest.raises(InputError):
         write_vectors(failing_rows([("a", np.ones(3, np.float32))]), tmp_path / "v.npy", replace=True)
@@ -326,7 +326,7 @@ def test_targets_that_cannot_be_written_are_refused(tmp_path):
     row = ("a", np.ones(3, np.float32))
     with pytest.raises(InputError, match="There is no folder"):
         write_vectors([row], tmp_path / "nowhere" / "v.npy")
-    with pytest.raises(InputError, match=r"ending '.txt' .* Give the output one of these endings: .npy"):
+    with pytest.raises(InputError, match=r"extension '.txt' .* Use one of these extensions for the output: .npy"):
         write_vectors([row], tmp_path / "v.txt")
     with pytest.raises(InputError, match="no vectors to write"):
         write_vectors([], tmp_path / "v.npy")
@@ -398,7 +398,7 @@ FORMULAS = ["=cmd()", "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "\uff1d1"]
 NO_FORMULAS = ["a=b", "-1.5", "+3", "-2e-5", "", "'=x", "- a", -7, -0.5, None]
 
 
-def test_with_csv_safe_no_cell_is_a_formula_and_all_else_stays(tmp_path):
+def test_with_csv_safe_no_cell_is_a_formula_and_other_cells_are_unchanged(tmp_path):
     rows = [[value, "x"] for value in [*FORMULAS, *NO_FORMULAS]]
     write_rows(rows, ["=name", "b"], tmp_path / "a.csv", csv_safe=True)
     with (tmp_path / "a.csv").open(newline="") as file:

@@ -30,7 +30,7 @@ ONE_TOKEN = {"first": {"pooling_mode_cls_token": True}, "last": {"pooling_mode_l
 
 @pytest.mark.parametrize("pooling", ONE_TOKEN)
 @pytest.mark.parametrize("family", ["bert", "mpnet", "albert"])
-def test_int8_of_one_token_stays_near_float32_and_is_alone_what_it_is_in_company(tmp_path, family, pooling):
+def test_int8_of_one_token_stays_near_float32_and_does_not_depend_on_the_batch(tmp_path, family, pooling):
     folder = write_tiny_model(tmp_path / "model", family, pooling=ONE_TOKEN[pooling])
     encoder = twinvec.load(folder, precision="int8")
     together = encoder.encode(TEXTS)
@@ -40,7 +40,7 @@ def test_int8_of_one_token_stays_near_float32_and_is_alone_what_it_is_in_company
 
 
 @pytest.mark.parametrize("precision", ["int8", "bfloat16"])
-def test_low_precision_gives_the_same_bits_alone_and_in_company(tiny_bert, precision):
+def test_low_precision_gives_the_same_bits_alone_and_in_a_batch(tiny_bert, precision):
     if precision == "bfloat16":
         pytest.importorskip("openvino", reason="needs the extra 'fast'")
         if not has_bfloat16():
@@ -106,7 +106,7 @@ def test_int8_reads_what_it_was_not_measured_on(models):
 
 
 @pytest.mark.weights
-def test_int8_of_real_weights_gives_the_same_bits_alone_and_in_company(models):
+def test_int8_of_real_weights_gives_the_same_bits_alone_and_in_a_batch(models):
     texts = gather_sentences(150)
     encoder = twinvec.load(models / "minilm", precision="int8")
     together = encoder.encode(texts)

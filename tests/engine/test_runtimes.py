@@ -66,11 +66,11 @@ def test_other_architectures_run_in_torch(deberta):
     assert encoder.engine.runtime.name == "torch"
     expected = sentence_transformers.SentenceTransformer(str(deberta), device="cpu").encode(TEXTS)
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
-    with pytest.raises(InputError, match="'deberta-v2' run in torch and float32 only"):
+    with pytest.raises(InputError, match="'deberta-v2' run only in torch and float32"):
         twinvec.load(deberta, precision="int8")
 
 
-def test_of_an_encoder_decoder_the_encoder_runs(tmp_path):
+def test_the_encoder_of_an_encoder_decoder_runs(tmp_path):
     transformers = pytest.importorskip("transformers", reason="needs the extra 'train'")
     sentence_transformers = pytest.importorskip("sentence_transformers")
     folder = write_tiny_model(tmp_path / "t5")
@@ -96,7 +96,7 @@ def test_other_architectures_without_torch_say_what_to_install(tiny_bert, tmp_pa
 
 
 def test_a_precision_goes_only_with_the_runtime_that_has_it(tiny_bert):
-    with pytest.raises(InputError, match="int8' runs in onnxruntime"):
+    with pytest.raises(InputError, match="int8' runs only in onnxruntime"):
         twinvec.load(tiny_bert, precision="int8", runtime="openvino")
     with pytest.raises(InputError, match="runs on the CPU only"):
         EngineSettings(precision="int8", device="cuda")

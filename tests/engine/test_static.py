@@ -88,7 +88,7 @@ def test_a_vector_is_the_mean_of_its_tokens_rows(static):
 
 @settings(max_examples=30, deadline=None)
 @given(texts=texts_of_words, seed=st.integers(0, 9))
-def test_neighbours_and_order_change_no_bit(static, texts, seed):
+def test_batch_and_order_change_no_bit(static, texts, seed):
     together = static.encode(texts)
     alone = [static.encode(text) for text in texts]
     assert np.array_equal(together, np.array(alone).reshape(together.shape))
@@ -283,13 +283,13 @@ def change_weights(folder, change):
 
 
 BAD_WEIGHTS = {
-    "holds no table of token vectors": lambda weights: {"other": weights["embedding.weight"]},
+    "contains no table of token vectors": lambda weights: {"other": weights["embedding.weight"]},
     r"has the shape \(24,\), not": lambda weights: {"embedding.weight": weights["embedding.weight"][0]},
-    "holds NaN or infinite": lambda weights: {"embedding.weight": weights["embedding.weight"] * np.float32(np.nan)},
-    r"holds no table of token vectors \(embedding": lambda weights: {
+    "contains NaN or infinity": lambda weights: {"embedding.weight": weights["embedding.weight"] * np.float32(np.nan)},
+    r"contains no table of token vectors \(embedding": lambda weights: {
         "embedding.weight": weights["embedding.weight"].astype(np.int8)
     },
-    r"its scales \(3,\), where one a row is needed": lambda weights: {
+    r"scales of shape \(3,\), not one per row": lambda weights: {
         "embedding.weight": weights["embedding.weight"].astype(np.int8),
         "embedding.weight.scale": np.ones(3, dtype=np.float32),
     },
@@ -308,16 +308,16 @@ def test_other_bad_folders_are_refused(copy):
     with pytest.raises(ModelFolderError, match="has vectors for 9"):
         twinvec.load(copy)
     (copy / "model.safetensors").unlink()
-    with pytest.raises(WeightsError, match="holds no weights"):
+    with pytest.raises(WeightsError, match="contains no weights"):
         twinvec.load(copy)
     (copy / "tokenizer.json").unlink()
-    with pytest.raises(ModelFolderError, match=r"holds no tokenizer\.json"):
+    with pytest.raises(ModelFolderError, match=r"has no tokenizer\.json"):
         twinvec.load(copy)
     rows = json.loads((copy / "modules.json").read_text())
     rows[1]["type"] = "sentence_transformers.models.Pooling"
     write_json(copy / "modules.json", rows)
     write_json(copy / "1_Normalize/config.json", {"pooling_mode": "mean"})
-    with pytest.raises(ModelFolderError, match="Only Normalize may follow"):
+    with pytest.raises(ModelFolderError, match="Only Normalize is supported"):
         twinvec.load(copy)
 
 
@@ -335,7 +335,7 @@ def test_settings_of_other_engines_are_refused_or_said(folder, caplog):
         with pytest.raises(InputError, match="is a static model"):
             twinvec.load(folder, **setting)
     assert twinvec.load(folder, precision="int8").engine.precision == "float32"
-    assert "changes nothing" in caplog.text
+    assert "has no effect" in caplog.text
 
 
 def test_training_does_not_start_from_a_table(folder):
@@ -346,14 +346,14 @@ def test_training_does_not_start_from_a_table(folder):
         start_folder(SimpleNamespace(start=str(folder)))
 
 
-def test_it_can_be_judged(folder, static):
+def test_a_static_model_is_an_embedder(folder, static):
     pytest.importorskip("scipy")
     from twinvec.embedder import ModelEmbedder
 
     assert np.array_equal(ModelEmbedder(str(folder)).embed(TEXTS), static.encode(TEXTS))
 
 
-def test_a_cached_one_counts_as_whole(copy):
+def test_a_cached_static_model_counts_as_complete(copy):
     assert hub._is_whole(copy)
     (copy / "tokenizer.json").unlink()
     assert not hub._is_whole(copy)
@@ -376,7 +376,7 @@ def run(folder, tmp_path):
     return run
 
 
-def test_similarity_and_pairs_take_it(run, static):
+def test_similarity_and_pairs_accept_a_static_model(run, static):
     vectors = static.encode(LINES)
     assert float(run("similarity", *LINES[:2])) == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
     rows = [json.loads(line) for line in run("pairs", "FILE").splitlines()]
@@ -385,20 +385,20 @@ def test_similarity_and_pairs_take_it(run, static):
     assert scores == pytest.approx(expected, abs=1e-5)
 
 
-def test_embed_takes_it(run, static):
+def test_embed_accepts_a_static_model(run, static):
     rows = [json.loads(line) for line in run("embed", "FILE").splitlines()]
     assert [row["text"] for row in rows] == LINES
     np.testing.assert_allclose([row["vector"] for row in rows], static.encode(LINES), atol=1e-6)
 
 
-def test_inspect_says_what_it_is(folder, static):
+def test_inspect_describes_a_static_model(folder, static):
     result = CliRunner().invoke(main, ["inspect", str(folder), "--json"], catch_exceptions=False)
     assert result.exit_code == 0
     assert f"static ({len(TABLE)} token vectors)" in result.stdout
     assert f"{static.width} wide" in CliRunner().invoke(main, ["inspect", str(folder)]).stdout
 
 
-def test_bench_measures_it_in_float32_alone(run):
+def test_bench_measures_a_static_model_only_in_float32(run):
     measured = [line.split() for line in run("bench").splitlines()[2:] if line.strip()]
     assert [row[0] for row in measured] == ["float32"]
     assert float(measured[0][1].replace(",", "")) > 0
@@ -412,7 +412,7 @@ def test_data_check_counts_its_tokens(run, static, tmp_path):
     assert report["tokens"]["longest"] == n_tokens.max() and report["tokens"]["mean"] == n_tokens.mean()
 
 
-def test_it_starts_without_any_runtime(folder):
+def test_a_static_model_starts_without_any_runtime(folder):
     code = (
         "import sys, twinvec\n"
         "twinvec.load(sys.argv[1]).encode('the cat')\n"

@@ -31,7 +31,7 @@ def test_a_stored_matrix_is_off_by_half_a_scale_at_most(values):
 
 
 @given(MATRICES)
-def test_what_was_stored_once_is_stored_again_without_loss(values):
+def test_int8_storage_round_trips_without_loss(values):
     once = unpack_int8(pack_int8({"w": values}), source="test")
     again = unpack_int8(pack_int8(once), source="test")
     np.testing.assert_allclose(again["w"], once["w"], rtol=1e-5)
@@ -54,7 +54,7 @@ def test_vectors_are_kept_as_they_are(values):
 @pytest.mark.parametrize("shape", [(2,), (4,), (3, 1), (1,), ()])
 def test_scales_of_another_shape_are_refused(shape):
     stored = {"w": np.ones((3, 2), dtype=np.int8), "w.scale": np.ones(shape, dtype=np.float32)}
-    with pytest.raises(WeightsError, match=r"file: w has the shape \(3, 2\), and its scales .* one a row is needed"):
+    with pytest.raises(WeightsError, match=r"file: w has the shape \(3, 2\) and scales of shape .* not one per row"):
         unpack_int8(stored, source="file")
 
 

@@ -154,7 +154,7 @@ ROPE = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4}
 def test_a_value_that_would_change_the_vectors_is_refused_and_torch_is_named(tmp_path, family, key, value):
     folder = write_tiny_model(tmp_path / "model", family)
     edit(folder / "config.json", **{key: value})
-    with pytest.raises(ModelFolderError, match=rf"config.json: {key}.* does not know\. .*runtime='torch'"):
+    with pytest.raises(ModelFolderError, match=rf"config.json: {key}.* does not support\. .*runtime='torch'"):
         twinvec.load(folder)
 
 
@@ -169,7 +169,7 @@ BAD_SIZES = (0, -1, 1.5, 10**10, 10**400, "12", None, [], {}, True)
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "modernbert", "albert", "mpnet"])
-def test_a_size_that_is_none_is_refused_before_memory_is_taken(tmp_path, family):
+def test_an_invalid_size_is_refused_before_memory_is_allocated(tmp_path, family):
     config = FAMILIES[family]
     keys = [key for key in config if key.startswith(("num_", "n_", "max_", "hidden_size", "dim", "vocab", "inter"))]
     assert len(keys) >= 5
@@ -202,7 +202,7 @@ def test_types_of_tokens_are_a_whole_number(family, value):
         ("mpnet", "relative_attention_num_buckets", (0, 31, None)),
     ],
 )
-def test_a_value_of_another_kind_or_range_is_our_error(tmp_path, family, key, values):
+def test_a_value_of_the_wrong_type_or_range_raises_a_twinvec_error(tmp_path, family, key, values):
     folder = write_tiny_model(tmp_path / "model", family)
     for value in values:
         edit(folder / "config.json", **{key: value})

@@ -44,7 +44,7 @@ def test_vectors_are_sbert_wk_of_the_layers(tiny_folders, family):
     np.testing.assert_allclose(encoder.encode(TEXTS), by_hand(encoder, TEXTS, SETTINGS), atol=2e-6)
 
 
-def test_it_differs_from_mean_pooling_and_the_name_of_a_pooling_gives_that(tiny_bert, encoder, wk):
+def test_wk_differs_from_mean_pooling_and_a_pooling_name_overrides_it(tiny_bert, encoder, wk):
     assert np.abs(wk.encode(TEXTS) - encoder.encode(TEXTS)).max() > 0.01
     assert np.array_equal(twinvec.load(tiny_bert, readout="mean").encode(TEXTS), encoder.encode(TEXTS))
     with pytest.raises(UnknownNameError, match="Did you mean 'mean'"):
@@ -64,7 +64,7 @@ def test_int8_stays_near(tiny_bert, wk):
     assert twinvec.similarity_pairwise(vectors, wk.encode(TEXTS)).min() > 0.97
 
 
-def test_deterministic_bits_depend_neither_on_neighbours_nor_on_threads(tiny_bert):
+def test_deterministic_bits_depend_neither_on_the_batch_nor_on_threads(tiny_bert):
     texts = [" ".join(WORDS[i % 7 : 1 + i % 20]) for i in range(60)]
     one, two = (twinvec.load(tiny_bert, readout="wk", deterministic=True, threads=n) for n in (1, 2))
     together = two.encode(texts)
@@ -88,7 +88,7 @@ def test_a_prompt_that_is_not_pooled_is_not_read(tmp_path):
     np.testing.assert_allclose(encoder.encode("sleeps", prompt="the man "), expected, atol=1e-5)
 
 
-def test_it_is_saved_with_the_model_and_read_back(tiny_bert, tmp_path):
+def test_wk_is_saved_with_the_model_and_read_back(tiny_bert, tmp_path):
     encoder = twinvec.load(tiny_bert, readout=SETTINGS)
     encoder.save(tmp_path / "copy")
     assert read_model_folder(tmp_path / "copy").modules == (WK(SETTINGS), Normalize())
@@ -110,10 +110,10 @@ def test_sentence_transformers_refuses_such_a_folder_by_the_modules_name(wk, tmp
         sentence_transformers.SentenceTransformer(str(tmp_path / "copy"), device="cpu")
 
 
-def test_a_plain_model_becomes_a_sentence_model_with_it(tmp_path, caplog):
+def test_a_plain_model_becomes_a_sentence_model_with_wk(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         encoder = twinvec.load(write_plain_model(tmp_path / "plain", "bert"), readout="wk")
-    assert "is no sentence model" in caplog.text and "The readout wk is used" in caplog.text
+    assert "is not a sentence model" in caplog.text and "The readout wk is used" in caplog.text
     encoder.save(tmp_path / "copy")
     assert np.array_equal(twinvec.load(tmp_path / "copy").encode(TEXTS), encoder.encode(TEXTS))
 
@@ -130,12 +130,12 @@ def test_layers_behind_it_are_run(tmp_path):
     encoder = twinvec.load(folder, readout="wk")
     expected = twinvec.unit_rows(by_hand(encoder, TEXTS) @ matrix.T)
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
-    with pytest.raises(InputError, match="has Dense behind its pooling"):
+    with pytest.raises(InputError, match="has Dense after its pooling"):
         encoder.explain_pair("a cat", "a dog")
 
 
 def test_a_start_behind_the_last_layer_is_refused_when_the_model_is_loaded(tiny_bert):
-    with pytest.raises(InputError, match="layer_start=4 leaves nothing of a model with 3 layers"):
+    with pytest.raises(InputError, match="layer_start=4 is beyond the last of 3 layers"):
         twinvec.load(tiny_bert, readout=WKSettings(layer_start=4))
 
 
@@ -151,7 +151,7 @@ def test_a_wrong_setting_in_a_folder_is_named_with_its_file(wk, tmp_path, config
     assert "1_WK/config.json" in str(caught.value)
 
 
-def test_static_models_refuse_it(tmp_path, tiny_bert):
+def test_static_models_refuse_wk(tmp_path, tiny_bert):
     from twinvec.engine.static import write_static
 
     table = np.ones((200, 4), dtype=np.float32)

@@ -27,7 +27,7 @@ def best_lead(predictions, gold, resampling=FEW):
     return max(leads(old, others), key=lambda each: each.difference)
 
 
-def test_candidates_that_are_all_alike_rarely_win():
+def test_equally_good_candidates_rarely_win():
     """At the level of 5 %, the best of 12 equals wins in 2 to 12 of 120 samples; the uncorrected test is far off."""
     rng = np.random.default_rng(0)
     n_won = n_alone = 0
@@ -69,7 +69,7 @@ def test_more_candidates_never_make_a_lead_surer():
     assert among.difference == alone.difference
 
 
-def test_a_copy_of_the_old_one_has_no_lead_and_takes_none_from_others():
+def test_a_copy_of_the_baseline_has_no_lead_and_does_not_affect_others():
     rng = np.random.default_rng(4)
     gold = rng.standard_normal(100)
     predictions = [noisy(gold, each, rng) for each in (0.5, 0.8)]

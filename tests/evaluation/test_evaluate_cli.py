@@ -91,7 +91,7 @@ def test_without_a_cache_nothing_is_kept(run, tiny_bert, tmp_path):
     assert list((tmp_path / "here").iterdir())
 
 
-def test_the_protocol_that_was_asked_for_is_named(run, tiny_bert):
+def test_the_requested_protocol_is_named(run, tiny_bert):
     result = run("evaluate", tiny_bert, "--tasks", "sts12", "--correlation", "pearson", "--subsets", "mean")
     assert "Pearson of cosine x 100, mean of the subsets" in result.stdout
 
@@ -113,7 +113,7 @@ def test_a_file_of_vectors_is_evaluated(run, folder, tmp_path):
     assert result.stdout.startswith("v.npy\n")
 
 
-def test_constant_predictions_are_said_in_words(run, tmp_path):
+def test_constant_predictions_are_reported_with_a_message(run, tmp_path):
     script = tmp_path / "same.py"
     script.write_text("import sys\nfor line in sys.stdin: print([1.0, 2.0])")
     files = ["--json", "a.json", "--html", "a.html"]
@@ -136,14 +136,14 @@ def test_a_server_that_fails_is_named_in_one_line(run):
     ("words", "message"),
     [
         (["--tasks", "sts21"], "Unknown task 'sts21'. Did you mean 'sts"),
-        (["--tasks", ","], "No task was named"),
-        (["--data", "nowhere"], "There is no data folder nowhere. Name it with --data or TWINVEC_DATA"),
-        (["--tasks", "stsb"], "stsb-test.tsv.gz. Fetch it with: twinvec data get"),
+        (["--tasks", ","], "No task was given"),
+        (["--data", "nowhere"], "There is no data folder nowhere. Download the data with: twinvec data get."),
+        (["--tasks", "stsb"], "stsb-test.tsv.gz. Download it with: twinvec data get"),
         (["--tasks", "triplets"], "There are no documents in"),
         (["--html", "missing/a.html"], "There is no folder missing for a.html"),
     ],
 )
-def test_wrong_calls_are_one_clear_line(run, tiny_bert, words, message):
+def test_usage_errors_are_one_clear_line(run, tiny_bert, words, message):
     result = run("evaluate", tiny_bert, *words)
     assert result.exit_code == 1
     assert message in result.stderr
@@ -157,15 +157,15 @@ def test_a_row_without_gold_is_named(run, tiny_bert, tmp_path):
     assert "sts12.tsv.gz, line 3: 'score' is empty." in result.stderr
 
 
-def test_what_is_evaluated_if_nothing_is_named(run, tiny_bert, monkeypatch):
+def test_the_default_model_is_evaluated_if_none_is_given(run, tiny_bert, monkeypatch):
     assert run("evaluate", "--tasks", "sts12").stdout.startswith("twinvec-mini\n")
     monkeypatch.setenv("TWINVEC_MODEL", str(tiny_bert))
     assert run("evaluate", "--tasks", "sts12").stdout.startswith(str(tiny_bert))
     # what is named goes before the variable, and is not in its way
     result = run("evaluate", "--tasks", "sts12", "--vectors", "none.npy")
-    assert result.exit_code == 1 and "--vectors needs --texts" in result.stderr
+    assert result.exit_code == 1 and "--vectors requires --texts" in result.stderr
     result = run("evaluate", "--tasks", "sts12", "--endpoint-model", "some")
-    assert result.exit_code == 1 and "--endpoint-model goes with --endpoint" in result.stderr
+    assert result.exit_code == 1 and "--endpoint-model requires --endpoint" in result.stderr
 
 
 def test_two_files_and_two_models_are_compared(run, tiny_bert, tiny_folders, tmp_path):
@@ -212,11 +212,11 @@ def test_the_texts_of_all_sts_tasks_are_embedded_in_one_call(folder):
 
 def test_data_sets_are_listed_and_unknown_ones_refused(run, monkeypatch):
     listed = run("data", "get", "--list")
-    assert listed.exit_code == 0 and "snli" in listed.stdout and "not known" in listed.stdout
+    assert listed.exit_code == 0 and "snli" in listed.stdout and "unknown" in listed.stdout
     assert "Did you mean 'snli'" in run("data", "get", "snlii").stderr
     assert run("data", "get").exit_code == 2
     monkeypatch.delenv("TWINVEC_DATA")
-    assert "No data folder was given" in run("data", "get", "snli").stderr
+    assert "No data folder given" in run("data", "get", "snli").stderr
 
 
 def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):
@@ -229,5 +229,5 @@ def test_a_data_set_is_fetched(run, monkeypatch, tmp_path):
         result = run("data", "get", "sst2", "--data", tmp_path / "new")
         assert result.exit_code == 0, result.output
         assert "sst2: license research." in result.stderr
-        assert "sst2: is there already." in run("data", "get", "sst2", "--data", tmp_path / "new").stderr
+        assert "sst2: already installed." in run("data", "get", "sst2", "--data", tmp_path / "new").stderr
     assert (tmp_path / "new" / "transfer" / "sst2-test.tsv.gz").is_file()

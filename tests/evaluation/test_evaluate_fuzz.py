@@ -44,7 +44,7 @@ def answer_oddly(handler, body, rng):
         reply(handler, status, body, headers)
 
 
-def test_a_changed_answer_gives_right_vectors_or_an_error_of_ours(monkeypatch):
+def test_a_corrupted_server_response_gives_right_vectors_or_a_twinvec_error(monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     rng = random.Random(17)
@@ -70,9 +70,9 @@ def data(*rows):
 
 
 ODD_ANSWERS = {
-    "an index that is a text": (data({"index": "0", "embedding": [1]}), "indexes of the answer are not 0 to 0"),
-    "an index that is true": (data({"index": False, "embedding": [1]}), "indexes of the answer are not 0 to 0"),
-    "an index that is a list": (data({"index": [0], "embedding": [1]}), "indexes of the answer are not 0 to 0"),
+    "an index that is a text": (data({"index": "0", "embedding": [1]}), "indices in the response are not 0 to 0"),
+    "an index that is true": (data({"index": False, "embedding": [1]}), "indices in the response are not 0 to 0"),
+    "an index that is a list": (data({"index": [0], "embedding": [1]}), "indices in the response are not 0 to 0"),
     "numbers as texts": (data({"index": 0, "embedding": ["1", "2"]}), "neither a list of numbers nor base64"),
     "truth as numbers": (data({"index": 0, "embedding": [True, False]}), "neither a list of numbers nor base64"),
     "nested": (data({"index": 0, "embedding": [[1, 2]]}), "neither a list of numbers nor base64"),
@@ -81,7 +81,7 @@ ODD_ANSWERS = {
     "beyond float32": (data({"index": 0, "embedding": [1e39]}), "NaN or infinity"),
     "half a number": (data({"index": 0, "embedding": "AAAA"}), "neither a list of numbers nor base64"),
     "empty": (data({"index": 0, "embedding": []}), "neither a list of numbers nor base64"),
-    "deep": ("[" * DEEP, "too many levels"),
+    "deep": ("[" * DEEP, "nested too deeply"),
     "deep vector": (
         '{"data": [{"index": 0, "embedding": ' + "[" * 900 + "]" * 900 + "}]}",
         "neither a list of numbers",
@@ -92,7 +92,7 @@ ODD_ANSWERS = {
 
 
 @pytest.mark.parametrize("case", ODD_ANSWERS)
-def test_an_answer_of_the_wrong_shape_is_refused_in_words(case, monkeypatch):
+def test_a_response_of_the_wrong_shape_is_refused_with_a_message(case, monkeypatch):
     monkeypatch.delenv("http_proxy", raising=False)
     content, message = ODD_ANSWERS[case]
     content = content if isinstance(content, bytes) else content.encode()
@@ -111,7 +111,7 @@ def test_an_error_of_a_server_with_deep_json_is_shown(monkeypatch):
             subject.embed(["a"])
 
 
-def test_a_changed_output_of_a_program_gives_right_vectors_or_an_error_of_ours(tmp_path):
+def test_a_corrupted_program_output_gives_right_vectors_or_a_twinvec_error(tmp_path):
     rng = random.Random(18)
     output, script = tmp_path / "output", tmp_path / "show.py"
     script.write_text(f"import sys\nsys.stdin.read()\nsys.stdout.buffer.write(open({str(output)!r}, 'rb').read())")
@@ -158,7 +158,7 @@ def good_file(tmp_path_factory):
     return file
 
 
-def test_a_changed_result_file_is_read_right_or_refused(tmp_path, good_file):
+def test_a_corrupted_result_file_is_read_correctly_or_refused(tmp_path, good_file):
     rng = random.Random(19)
     good, content = read_evaluation(good_file), json.loads(good_file.read_text())
     n_good = 0
@@ -183,14 +183,14 @@ def test_comparing_changed_files_ends_without_a_traceback(tmp_path, good_file):
         assert done.exit_code in (0, 1) and isinstance(done.exception, (SystemExit, type(None))), done.output
 
 
-def test_a_result_file_that_would_unpack_to_more_than_it_says_is_refused(tmp_path, good_file):
+def test_a_result_file_that_decompresses_to_more_than_declared_is_refused(tmp_path, good_file):
     import zlib
 
     content = json.loads(good_file.read_text())
     bomb = base64.b64encode(zlib.compress(b"\0" * (1 << 26))).decode()
     content["results"][0]["items"]["predicted"]["data"] = bomb
     (tmp_path / "bomb.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="does not have the 400 values that it should"):
+    with pytest.raises(InputError, match="the data are not 400 values of type"):
         read_evaluation(tmp_path / "bomb.json")
 
 

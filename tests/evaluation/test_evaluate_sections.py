@@ -133,9 +133,9 @@ def test_dumps_may_be_packed_and_broken_ones_are_named(tmp_path):
     assert [document.title for document in read_documents(file)] == ["Cat"]
     broken = tmp_path / "broken.xml"
     broken.write_text(WIKI[:-40])
-    with pytest.raises(InputError, match=r"broken\.xml is not a whole MediaWiki dump"):
+    with pytest.raises(InputError, match=r"broken\.xml is damaged or not a MediaWiki dump"):
         list(read_documents(broken))
-    with pytest.raises(InputError, match=r"'\.doc'.*Known are: \.xml"):
+    with pytest.raises(InputError, match=r"Unsupported file type '\.doc'.*Use one of: \.xml"):
         read_documents(tmp_path / "a.doc")
 
 

@@ -82,13 +82,13 @@ def test_all_numbers_are_shown_times_100_and_subsets_are_averaged_as_asked():
     assert score(outcome_of("mean", right)).subsets == ()
 
 
-def test_what_an_outcome_cannot_mean_is_refused_in_words():
+def test_an_inconsistent_outcome_is_refused_with_a_message():
     numbers = [1.0, 2.0]
     with pytest.raises(UnknownNameError, match=r"Unknown statistic 'sperman'\. Did you mean 'spearman'"):
         value_of(outcome_of("sperman", numbers, numbers))
-    with pytest.raises(InputError, match="'pearson' needs gold values"):
+    with pytest.raises(InputError, match="'pearson' requires gold values"):
         value_of(outcome_of("pearson", numbers))
-    with pytest.raises(InputError, match="mean is that of the predictions alone"):
+    with pytest.raises(InputError, match="'mean' uses the predictions only"):
         value_of(outcome_of("mean", numbers, numbers))
     with pytest.raises(InputError, match="task: The correlation is undefined: all 2 values of the second"):
         value_of(outcome_of("spearman", numbers, [3, 3]))
@@ -99,11 +99,11 @@ def test_what_an_outcome_cannot_mean_is_refused_in_words():
     parts = {"groups": np.array([0, 0]), "aggregation": "mean"}
     with pytest.raises(InputError, match="no items in the subset 'b'"):
         value_of(outcome_of("mean", numbers, group_names=("a", "b"), **parts))
-    with pytest.raises(InputError, match="numbered 0 to 0, but 0 are named"):
+    with pytest.raises(InputError, match="indices 0 to 0, but 0 subsets are named"):
         value_of(outcome_of("mean", numbers, **parts))
 
 
-def test_a_subset_without_a_number_matters_only_where_it_is_averaged():
+def test_an_undefined_subset_matters_only_when_subsets_are_averaged():
     parts = {"groups": np.array([0, 0, 0, 1, 1]), "group_names": ("good", "flat")}
     outcome = outcome_of("spearman", [1, 2, 3, 4, 5], [1, 2, 3, 4, 4], **parts)
     good, flat = score(outcome).subsets
@@ -214,7 +214,7 @@ def test_too_few_items_for_an_interval_are_refused_in_words():
         interval(outcome_of("spearman", [1, 2, 3], [1, 3, 2]))
     with pytest.raises(InputError, match="n_resamples must be at least 100, got 10"):
         Resampling(n_resamples=10)
-    with pytest.raises(InputError, match=r"level must be from 0\.5 to below 1, got 95"):
+    with pytest.raises(InputError, match=r"level must be at least 0\.5 and below 1, got 95"):
         Resampling(level=95)
 
 
@@ -332,9 +332,9 @@ def test_a_comparison_says_when_it_is_chance_or_on_the_edge():
     equal = compare_outcomes(*two_systems(np.random.default_rng(0), "spearman"), resampling=QUICK)
     assert "; could well be chance (Williams' test, p = 0." in equal.verdict
     torn = replace(equal, p_values={"williams": 0.04, "bootstrap": 0.06}, p=0.04, low=-1.0, high=3.0)
-    assert torn.verdict.endswith("on the edge of chance (Williams' test, p = 0.040, but the interval holds 0).")
+    assert torn.verdict.endswith("borderline (Williams' test, p = 0.040, but the interval includes 0).")
     torn = replace(torn, p=0.06, low=0.1)
-    assert torn.verdict.endswith("but the interval does not hold 0).")
+    assert torn.verdict.endswith("but the interval does not include 0).")
     outcome = two_systems(np.random.default_rng(0), "spearman")[0]
     same = compare_outcomes(outcome, outcome, names=("A", "B"), resampling=QUICK)
     assert same.verdict == "A and B are equal (95 % interval 0.00 to 0.00)."
@@ -376,7 +376,7 @@ def test_several_tasks_at_once_are_corrected_for():
         compare_all(left, right[:4])
 
 
-def test_what_is_not_alike_is_not_compared():
+def test_incomparable_results_are_not_compared():
     outcome = outcome_of("spearman", [1.0, 2, 3, 4], [1.0, 3, 2, 4])
     with pytest.raises(InputError, match="their task differs, 'task' and 'STS12'"):
         compare_outcomes(outcome, replace(outcome, task="STS12"))

@@ -85,7 +85,7 @@ def test_the_key_comes_from_the_environment(monkeypatch):
     assert "Authorization" not in server.seen[1][1]
 
 
-def test_an_exchanged_model_under_the_same_name_has_another_identity():
+def test_a_replaced_model_with_the_same_name_has_another_identity():
     with serving(Server()) as address:
         first = endpoint(address)
         same = endpoint(address)
@@ -120,12 +120,12 @@ def answer(content):
 
 BAD_ANSWERS = {
     "status 500": ([refuse(500, b'{"error": {"message": "out of memory"}}')] * 3, r"status 500 \(out of memory\)"),
-    "not found": ([refuse(404)], "status 404.*Check the address and the name of the model"),
+    "not found": ([refuse(404)], "status 404.*Check the URL and the model name"),
     "no key": ([refuse(401)], "status 401.*Set OPENAI_API_KEY"),
-    "not JSON": ([refuse(200, b"<html>hello")], "the answer is not JSON: '<html>hello'"),
+    "not JSON": ([refuse(200, b"<html>hello")], "the response is not JSON: '<html>hello'"),
     "no data": ([answer({"vectors": []})], "no list 'data'"),
-    "too few": ([answer({"data": [{"index": 0, "embedding": [1.0]}]})], "1 vectors came back for 2 texts"),
-    "indexes": ([answer({"data": [{"index": 0, "embedding": [1]}] * 2})], "indexes of the answer are not 0 to 1"),
+    "too few": ([answer({"data": [{"index": 0, "embedding": [1.0]}]})], "returned 1 vectors for 2 texts"),
+    "indexes": ([answer({"data": [{"index": 0, "embedding": [1]}] * 2})], "indices in the response are not 0 to 1"),
     "ragged": (
         [answer({"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]})],
         "different widths: 1, 2",
@@ -151,7 +151,9 @@ def test_another_width_names_the_request():
     with serving(Server(faults=[wider])) as address:
         subject = endpoint(address)
         subject.embed(["a"])
-        with pytest.raises(InputError, match=r"Request 2 \(1 texts\).*vectors of width 3; those before have width 4"):
+        with pytest.raises(
+            InputError, match=r"Request 2 \(1 texts\).*vectors of width 3; earlier vectors have width 4"
+        ):
             subject.embed(["b"])
 
 
@@ -159,12 +161,12 @@ def test_a_server_that_does_not_answer_is_given_up():
     def sleep(handler, _):
         time.sleep(0.5)
 
-    message = r"failed in 2 tries: no answer within 0.1 s"
+    message = r"failed after 2 attempts: no response within 0.1 s"
     with serving(Server(faults=[sleep] * 2)) as address, pytest.raises(InputError, match=message):
         endpoint(address, timeout_s=0.1, n_retries=1).embed(["a"])
 
 
-def test_no_server_at_all():
+def test_a_missing_server_is_reported():
     with serving(Server()) as address:
         pass
     with pytest.raises(InputError, match="no connection"):
@@ -211,16 +213,16 @@ def test_settings_of_our_engine_are_refused_for_what_it_does_not_run():
 def test_several_arrays_in_one_file_are_refused(tmp_path):
     np.savez(tmp_path / "vectors.npz", a=np.ones((1, 2)))
     (tmp_path / "texts.txt").write_text("a\n")
-    with pytest.raises(InputError, match="holds several arrays"):
+    with pytest.raises(InputError, match="contains several arrays"):
         StoredEmbedder(tmp_path / "vectors.npz", tmp_path / "texts.txt")
 
 
 BAD_COMMANDS = {
-    "import sys; sys.exit('no model there')": r"ended with exit code 1. It said: no model there",
+    "import sys; sys.exit('no model there')": r"failed with exit code 1. Its last message: no model there",
     "print('loading')": "Line 1 of the output .* is not a JSON array of numbers: 'loading'",
     "print([1, 2])": "returned 1 vectors for 2 texts",
     "print([1, 2]); print([1])": r"different widths: \[1, 2\]",
-    "import time; time.sleep(5)": "did not end within 0.3 s",
+    "import time; time.sleep(5)": "did not finish within 0.3 s",
 }
 
 
@@ -244,7 +246,7 @@ def test_vectors_of_a_file(tmp_path):
     subject = StoredEmbedder(tmp_path / "v.npy", tmp_path / "t.txt")
     assert subject.embed(["two", "one"]).tolist() == [[2, 3], [0, 1]]
     assert subject.width == 2
-    with pytest.raises(InputError, match="lacks 1 of 2 texts, the first of them 'three'"):
+    with pytest.raises(InputError, match=r"1 of 2 texts are not in .*; the first is 'three'"):
         subject.embed(["one", "three"])
     (tmp_path / "t.txt").write_text("one\ntwo\n")
     with pytest.raises(InputError, match=r"has 3 rows, but .* has 2 texts"):
@@ -287,16 +289,16 @@ def test_the_command_line_names_one_subject(tmp_path, tiny_bert):
 
 
 BAD_CHOICES = [
-    ({}, "Nothing to evaluate was given"),
-    ({"model": "a", "command": "b"}, "More than one thing to evaluate: a, b"),
-    ({"vectors": "v.npy"}, "--vectors needs --texts"),
-    ({"model": "a", "texts": "t"}, "--texts goes with --vectors"),
-    ({"endpoint": "host/v1", "endpoint_model": "m"}, "'host/v1' is not the address of a server"),
-    ({"endpoint": "http://host/v1"}, "no model is named"),
+    ({}, "No system to evaluate"),
+    ({"model": "a", "command": "b"}, "More than one system to evaluate: a, b"),
+    ({"vectors": "v.npy"}, "--vectors requires --texts"),
+    ({"model": "a", "texts": "t"}, "--texts requires --vectors"),
+    ({"endpoint": "host/v1", "endpoint_model": "m"}, "Invalid URL 'host/v1'"),
+    ({"endpoint": "http://host/v1"}, "the model name is missing"),
 ]
 
 
 @pytest.mark.parametrize(("given", "message"), BAD_CHOICES)
-def test_bad_choices(given, message):
+def test_bad_choices_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         open_system(SystemChoice(**given))

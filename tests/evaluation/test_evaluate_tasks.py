@@ -78,7 +78,7 @@ def test_sts_scores_pairs_in_their_order_and_names_the_protocol():
 
 
 @pytest.mark.parametrize(("aggregation", "expected"), [("all", 0), ("mean", 0), ("weighted mean", 20)])
-def test_the_ways_to_put_subsets_together_differ(aggregation, expected):
+def test_aggregations_of_subsets_differ(aggregation, expected):
     lengths = {name: [length, 0] for length, name in enumerate("abcde", start=1)}
     # 100 in the first subset of three, -100 in the second of two
     task = StsTask("toy", ["a"] * 5, list("abcde"), [1, 2, 3, 2, 1], subsets=["up", "up", "up", "down", "down"])
@@ -134,13 +134,13 @@ def test_pairs_at_the_best_threshold_match_a_search_over_all_thresholds():
 
 
 def test_pairs_without_both_marks_or_with_others_are_refused():
-    with pytest.raises(InputError, match="all 2 marks are 1"):
+    with pytest.raises(InputError, match="all 2 labels are 1"):
         PairTask("toy", ["a", "b"], ["c", "d"], [1, 1])
-    with pytest.raises(InputError, match="row 1: the mark is 3"):
+    with pytest.raises(InputError, match="row 1: the label is 3"):
         PairTask("toy", ["a", "b"], ["c", "d"], [1, 3])
 
 
-def test_triplets_count_the_nearer_positive_and_no_tie():
+def test_triplets_count_nearer_positives_but_no_ties():
     table = {"a": [1, 0], "near": [2, 1], "far": [0, 1]}
     task = TripletTask("toy", ["a", "a", "a"], ["near", "far", "near"], ["far", "near", "near"])
     outcomes = run_triplets(task, table_embed(table))
@@ -170,7 +170,7 @@ def test_retrieval_may_embed_documents_otherwise():
 def test_retrieval_tasks_with_ids_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="query '2' has no relevant document"):
         RetrievalTask("toy", {"1": "q", "2": "r"}, {"a": "x"}, {"1": {"a": 1}})
-    with pytest.raises(InputError, match="'z', which is no document"):
+    with pytest.raises(InputError, match="'z', which is not a document"):
         RetrievalTask("toy", {"1": "q"}, {"a": "x"}, {"1": {"a": 1, "z": 1}})
 
 

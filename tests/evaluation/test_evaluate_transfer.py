@@ -20,7 +20,7 @@ from twinvec.evaluation.tasks import (
 from twinvec.evaluation.tasks.common import label_folds, splits_of
 from twinvec.evaluation.tasks.logistic import STRENGTHS, fit_softmax, one_hot
 from twinvec.evaluation.tasks.sts import score_targets
-from twinvec.evaluation.tasks.transfer import CLASSIFIERS, Labelled, predict_labels
+from twinvec.evaluation.tasks.transfer import CLASSIFIERS, Labeled, predict_labels
 
 
 def task_of(labels, *, splits=(), width=6, tell=0.0, seed=0):
@@ -56,10 +56,10 @@ def test_labels_that_vectors_do_not_tell_stay_near_chance_however_wide_the_vecto
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_predictions_of_a_fold_do_not_change_with_its_labels(classifier):
     task, embed = task_of((["no", "yes"] * 50), tell=1.0)
-    data = Labelled(embed(task.texts), np.array([0, 1] * 50))
+    data = Labeled(embed(task.texts), np.array([0, 1] * 50))
     folds = label_folds(data.labels, 5, seed=0)
     train, test = next(splits_of(folds))
-    garbled = Labelled(data.features, np.where(folds == 0, 1 - data.labels, data.labels))
+    garbled = Labeled(data.features, np.where(folds == 0, 1 - data.labels, data.labels))
     runs = [CLASSIFIERS[classifier](each.rows(train), data.features[test], dev=None, n_folds=3, seed=0)
             for each in (data, garbled)]  # fmt: skip
     assert np.array_equal(*runs)
@@ -67,7 +67,7 @@ def test_predictions_of_a_fold_do_not_change_with_its_labels(classifier):
 
 def test_nested_folds_hand_every_row_out_once_and_never_with_its_own_label():
     task, _ = task_of(["no", "yes"] * 30)
-    data = Labelled(np.arange(60, dtype=np.float32)[:, None], np.array([0, 1] * 30))
+    data = Labeled(np.arange(60, dtype=np.float32)[:, None], np.array([0, 1] * 30))
     handed = []
 
     def spy(train, test, *, dev, n_folds, seed):
@@ -144,7 +144,7 @@ def test_transfer_tasks_that_cannot_be_run_are_refused():
     with pytest.raises(InputError, match="lack train or test"):
         TransferTask("toy", ["x", "y"], ["a", "b"], splits=["train", "train"])
     task, embed = task_of(["no", "yes"])
-    with pytest.raises(InputError, match="2 rows cannot be cut into 10 folds"):
+    with pytest.raises(InputError, match="2 rows cannot be split into 10 folds"):
         run_transfer(task, embed)
     with pytest.raises(UnknownNameError, match="logreg"):
         run_transfer(task, embed, classifier="logit")
@@ -189,9 +189,9 @@ def test_score_targets_keep_the_score_as_their_mean():
 
 
 def test_relatedness_refuses_scores_out_of_bounds_and_missing_splits():
-    with pytest.raises(InputError, match="row 0: the score 7 is not within 0 to 5"):
+    with pytest.raises(InputError, match="row 0: the score 7 is not from 0 to 5"):
         RelatednessTask("toy", ["a"] * 3, ["b"] * 3, [7, 1, 1], ["train", "dev", "test"])
-    with pytest.raises(InputError, match="Give train, dev and test"):
+    with pytest.raises(InputError, match="Provide train, dev and test"):
         RelatednessTask("toy", ["a"] * 3, ["b"] * 3, [1, 1, 1], ["train", "train", "test"])
 
 
@@ -236,7 +236,7 @@ def test_lengths_and_words_are_what_the_labels_say():
         assert set(text.split()) & set(task.labels) == {label}
 
 
-def test_bigram_shift_swaps_two_inner_neighbours_of_half_the_texts():
+def test_bigram_shift_swaps_two_adjacent_inner_words_of_half_the_texts():
     originals = {" ".join(text.split()) for text in corpus()}
     task = bigram_shift_task(corpus())
     ends = {(text.split()[0], text.split()[-1], tuple(sorted(text.split()))) for text in originals}
@@ -248,7 +248,7 @@ def test_bigram_shift_swaps_two_inner_neighbours_of_half_the_texts():
 
 
 def test_probing_needs_enough_texts():
-    with pytest.raises(InputError, match="'9-12' has 0 texts; 10 are needed"):
+    with pytest.raises(InputError, match="'9-12' has 0 texts; 10 are required"):
         sentence_length_task(["one two three four five six"])
     with pytest.raises(InputError, match="too few to take 50 after 200"):
         word_content_task(["one two three"])
@@ -267,5 +267,5 @@ def test_a_probing_file_of_senteval_is_read_and_run(tmp_path):
     with pytest.raises(UnknownNameError, match="line 2: 'xx'"):
         read_probing(file)
     file.write_text(rows[0] + "tr\tnow\n")
-    with pytest.raises(RowError, match="line 2: 2 fields, not 3"):
+    with pytest.raises(RowError, match="line 2: 2 fields instead of 3"):
         read_probing(file)

@@ -56,7 +56,7 @@ def test_any_system_is_evaluated_and_nothing_is_printed(data, tiny_bert, encoder
     assert capfd.readouterr().out == ""
 
 
-def test_an_embedder_of_ones_own_embeds_each_text_once_and_is_cached(data, tmp_path, monkeypatch):
+def test_a_custom_embedder_embeds_each_text_once_and_is_cached(data, tmp_path, monkeypatch):
     monkeypatch.setenv("TWINVEC_DATA", str(data))
     monkeypatch.setenv("TWINVEC_CACHE", str(tmp_path / "cache"))
     first, second, third = Lengths(), Lengths(), Lengths()
@@ -87,13 +87,13 @@ def test_a_program_is_evaluated_in_one_run(data, tmp_path):
     assert sorted(map(int, calls)) == [1, 120]  # its identity needs one text; then all texts of both tasks
 
 
-def test_what_is_wrong_with_an_evaluation_is_told_before_any_work(data, monkeypatch):
+def test_errors_in_an_evaluation_are_reported_before_any_work(data, monkeypatch):
     monkeypatch.delenv("TWINVEC_DATA", raising=False)
     with pytest.raises(UnknownNameError, match="Did you mean 'sts12'"):
         twinvec.evaluate(tasks="sts-12", data=data)
     with pytest.raises(InputError, match=r"No data folder was given\..*TWINVEC_DATA"):
         twinvec.evaluate(tasks="sts12")
-    with pytest.raises(InputError, match="No task was named"):
+    with pytest.raises(InputError, match="No task was given"):
         twinvec.evaluate(tasks=[], data=data)
     with pytest.raises(InputError, match="The model is 7, of type int"):
         twinvec.evaluate(7, "sts12", data)
@@ -127,7 +127,7 @@ def test_layers_of_several_models_are_analyzed(tiny_folders, encoder):
     alone = twinvec.analyze_layers(sentences(12, 0), encoder, settings=settings, pictures=["a cat"])
     np.testing.assert_allclose(alone.surveys[0].cosines, found.surveys[0].cosines, atol=1e-6)
     assert [each.text for each in alone.pictures] == ["a cat"]
-    with pytest.raises(InputError, match="lengths gives vectors only"):
+    with pytest.raises(InputError, match="lengths returns only vectors"):
         twinvec.analyze_layers(["a cat"], Lengths())
 
 
@@ -143,7 +143,7 @@ def test_a_sweep_finds_and_saves_the_best_readout(data, tiny_bert, tmp_path):
     assert again.results[0].value == pytest.approx(found.best_saved.value, abs=0.02)
     with pytest.raises(InputError, match="exists already"):
         twinvec.sweep(tiny_bert, data / "pairs.tsv", save=tmp_path / "best")
-    with pytest.raises(InputError, match="lengths gives vectors only"):
+    with pytest.raises(InputError, match="lengths returns only vectors"):
         twinvec.sweep(Lengths(), data / "pairs.tsv")
 
 

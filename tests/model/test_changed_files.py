@@ -83,7 +83,7 @@ def replace_weights(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_states_asked_for_after_a_replacement_are_those_of_the_model_that_was_loaded(mapped, model, precision):
+def test_layer_states_are_those_of_the_loaded_model_after_its_files_are_replaced(mapped, model, precision):
     expected = twinvec.load(model, precision=precision).encode_layers(TEXT)[0]
     encoder = twinvec.load(model, precision=precision)
     vector = encoder.encode(TEXT)
@@ -108,7 +108,7 @@ def test_a_replacement_at_the_moment_of_opening_gives_no_mixture(mapped, model, 
     assert np.array_equal(encoder.encode_layers(TEXT)[0], expected)
 
 
-def test_a_model_whose_folder_is_gone_goes_on(mapped, model):
+def test_a_loaded_model_works_after_its_folder_is_deleted(mapped, model):
     encoder = twinvec.load(model)
     expected = twinvec.load(model).encode_layers(TEXT)[0]
     shutil.rmtree(model)
@@ -117,14 +117,14 @@ def test_a_model_whose_folder_is_gone_goes_on(mapped, model):
 
 @pytest.mark.parametrize("asked", ["vectors", "layers"])
 @pytest.mark.parametrize("change", ["cut", "overwritten"])
-def test_weights_that_are_written_into_are_an_error_and_no_crash(model, change, asked):
+def test_weights_overwritten_in_place_raise_an_error_instead_of_crashing(model, change, asked):
     result = run_child(model, "onnxruntime", change, asked)
     assert result.returncode == 0, result
     assert result.stdout.startswith("refused:") and "was changed while it was in use" in result.stdout
 
 
 @pytest.mark.parametrize(("change", "asked"), [("cut", "vectors"), ("overwritten", "vectors"), ("cut", "layers")])
-def test_a_static_table_that_is_written_into_is_an_error_and_no_crash(static_model, change, asked):
+def test_a_static_table_overwritten_in_place_raises_an_error_instead_of_crashing(static_model, change, asked):
     result = run_child(static_model, "auto", change, asked)
     assert result.returncode == 0, result
     assert result.stdout.startswith("refused:") and "was changed while it was in use" in result.stdout

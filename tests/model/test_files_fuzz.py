@@ -18,7 +18,7 @@ SEED = 20261117
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of time and memory need a system like Linux")
 
 
-def test_spoilt_files_give_right_vectors_or_our_errors():
+def test_corrupted_files_give_right_vectors_or_twinvec_errors():
     findings = run(COUNT, SEED, workers=min(2, os.cpu_count() or 1))
     assert findings.failures == []
     assert sum(findings.outcomes.values()) == COUNT
@@ -58,7 +58,7 @@ def test_the_fuzzer_sees_what_breaks(tmp_path, monkeypatch, outcome, use):
     assert (tmp_path / "fake/a.json").read_text() == '{"n": 3}'
 
 
-def test_every_file_that_is_spoilt_is_there(tmp_path):
+def test_every_file_to_corrupt_exists(tmp_path):
     for kind in KINDS:
         folder = kind.make(tmp_path / kind.name)
         assert [file for file in kind.files if not Path(folder / file).is_file()] == []

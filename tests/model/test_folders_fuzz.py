@@ -50,7 +50,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_damaged_folder_is_an_error_of_ours_or_makes_no_difference(case, tmp_path):
+def test_a_damaged_folder_raises_a_twinvec_error_or_makes_no_difference(case, tmp_path):
     if case.name in ("graph", "cells"):
         pytest.importorskip("faiss")
     assert failures(case, tmp_path / "folder", N_FILES, 0, (TwinvecError,)) == []

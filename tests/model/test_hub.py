@@ -125,10 +125,10 @@ def test_a_model_is_fetched_once_without_other_formats_and_then_found_offline(hu
     assert asked == []
 
 
-def test_a_model_that_the_hub_does_not_have_is_said_so_with_what_to_do(hub):
+def test_a_model_that_the_hub_does_not_have_is_reported_with_a_hint(hub):
     _, environment = hub
     result = load("owner/missing", environment)
-    assert "No whole model 'owner/missing' on this machine" in result.stderr
+    assert "Model 'owner/missing' is not on this machine" in result.stderr
     assert "Check the spelling and the network" in result.stderr
 
 

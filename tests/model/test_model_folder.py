@@ -53,7 +53,7 @@ def test_weights_in_shards_are_read(folder, expected):
 def test_an_index_that_leaves_the_folder_is_refused(folder):
     (folder / "model.safetensors").rename(folder.parent / "outside.safetensors")
     write_json(folder / "model.safetensors.index.json", {"weight_map": {"x": "../outside.safetensors"}})
-    with pytest.raises(WeightsError, match="lies outside the folder"):
+    with pytest.raises(WeightsError, match=r"names the file .*, which is outside the folder"):
         twinvec.load(folder)
 
 
@@ -165,7 +165,7 @@ def test_a_dense_layer_that_does_more_is_refused(tmp_path, option):
         ("1_Pooling/config.json", {"pooling_mode": 5}),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_no_traceback(folder, file, values):
+def test_a_value_of_the_wrong_type_gives_no_traceback(folder, file, values):
     change(folder / file, **values)
     with pytest.raises(ModelFolderError, match=r"\.json: .* is .*, not an? "):
         twinvec.load(folder)
@@ -175,7 +175,7 @@ def test_a_saved_plain_model_is_still_no_sentence_model(tmp_path):
     folder = write_plain_model(tmp_path / "plain", "bert")
     encoder = twinvec.load(folder)
     encoder.save(tmp_path / "copy")
-    assert "No sentence model" in inspect_model(tmp_path / "copy").warnings[0]
+    assert "Not a sentence model" in inspect_model(tmp_path / "copy").warnings[0]
     assert np.array_equal(twinvec.load(tmp_path / "copy").encode(TEXTS), encoder.encode(TEXTS))
 
 
@@ -187,7 +187,7 @@ def test_a_stopped_iteration_still_says_what_was_cut(encoder, caplog):
     assert "3 texts are longer" in caplog.text
 
 
-def test_wrong_words_are_refused_before_any_work(encoder):
+def test_invalid_choices_are_refused_before_any_work(encoder):
     with pytest.raises(UnknownNameError, match="Unknown output 'int4'"):
         encoder.encode(["a"], output="int4")
     with pytest.raises(InputError, match="prompt is 5, of type int"):

@@ -160,12 +160,12 @@ def test_a_copy_of_a_linked_snapshot_has_the_same_identity(bare):
     assert model_digest(copy) == model_digest(place)
 
 
-def test_a_folder_of_far_too_many_files_is_said_to_be_none(bare, monkeypatch):
+def test_a_folder_with_too_many_files_is_not_a_model(bare, monkeypatch):
     place = fresh(bare, "many")
-    monkeypatch.setattr("twinvec.model.identity.MOST_FILES", 3)
+    monkeypatch.setattr("twinvec.model.identity.MAX_FILES", 3)
     for index in range(4):
         put(place, f"{index}.json", b"{}")
-    with pytest.raises(ModelFolderError, match=r"holds more than 3 files.*folder of its own"):
+    with pytest.raises(ModelFolderError, match=r"contains more than 3 files.*separate folder"):
         model_digest(place)
 
 

@@ -65,14 +65,14 @@ def test_a_models_own_code_is_refused_and_an_answer_on_stdin_is_not_taken(tmp_pa
     assert not marker.exists()
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
-    assert "own code" in done.stderr and "never run" in done.stderr
+    assert "custom code" in done.stderr and "never run" in done.stderr
     assert "Traceback" not in done.stderr
     assert "[y/N]" not in done.stderr + done.stdout
 
 
 def test_a_tokenizers_own_code_is_refused(tmp_path, marker):
     folder = write_evil(tmp_path / "evil", marker, code=None, tokenizer=True)
-    with pytest.raises(ModelFolderError, match=r"tokenizer_config.json names its own code .*never run"):
+    with pytest.raises(ModelFolderError, match=r"tokenizer_config.json names custom code .*never run"):
         twinvec.load(folder)
     assert not marker.exists()
 
@@ -89,7 +89,7 @@ def test_training_refuses_a_models_own_code(tmp_path, marker, part):
     done = run(arguments, "y\ny\ny\n", tmp_path)
     assert not marker.exists()
     assert done.returncode == 1, done.stderr
-    assert "own code" in done.stderr
+    assert "custom code" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -53,7 +53,7 @@ def test_an_activation_that_is_not_torchs_is_refused(tmp_path):
     folder = write_tiny_model(tmp_path / "model", extra=("Dense",))
     dense(folder / "2_Dense", WIDTH, 8, 0)
     edit(folder / "2_Dense/config.json", activation_function="evil.Tanh")
-    with pytest.raises(ModelFolderError, match=r"evil.Tanh is not torch's own, and is never run"):
+    with pytest.raises(ModelFolderError, match=r"evil.Tanh is not part of torch, so it is not run"):
         twinvec.load(folder)
 
 
@@ -79,7 +79,7 @@ def test_json_that_breaks_its_readers_is_refused(tmp_path, file, content, proble
 
 
 def test_a_json_file_larger_than_any_config_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("twinvec.files.MOST_JSON_BYTES", 1000)
+    monkeypatch.setattr("twinvec.files.MAX_JSON_BYTES", 1000)
     folder = write_tiny_model(tmp_path / "model")
     (folder / "config.json").write_text("[" + " " * 1000)
     with pytest.raises(ModelFolderError, match="larger than"):
@@ -102,7 +102,7 @@ def test_names_longer_than_a_file_can_have_are_refused(tmp_path):
     (folder / "model.safetensors").unlink()
     for name in ("z" * 300 + ".safetensors", "a\0b.safetensors", "\ud800.safetensors"):
         write_json(folder / "model.safetensors.index.json", {"weight_map": {"x": name}})
-        with pytest.raises(WeightsError, match="which no file can be called"):
+        with pytest.raises(WeightsError, match="which is not a valid file name"):
             twinvec.load(folder)
     with pytest.raises(InputError, match="File name too long"):
         twinvec.load(write_tiny_model(tmp_path / "other")).save(tmp_path / ("w" * 300))
@@ -135,7 +135,7 @@ def test_settings_that_would_load_another_backbone_are_refused(tmp_path, values)
         twinvec.load(folder)
 
 
-def test_how_newer_releases_say_the_usual_is_read(tmp_path):
+def test_newer_spellings_of_default_settings_are_read(tmp_path):
     folder = write_tiny_model(tmp_path / "model")
     expected = twinvec.load(folder).encode(TEXTS)
     modality = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
@@ -162,7 +162,7 @@ def test_a_tokenizer_that_does_more_than_put_special_tokens_around_is_refused(tm
         "special_tokens": {"[SEP]": {"id": "[SEP]", "ids": [3], "tokens": ["[SEP]"]}},
     }
     write_json(folder / "tokenizer.json", content)
-    with pytest.raises(ModelFolderError, match="does more than put special tokens around"):
+    with pytest.raises(ModelFolderError, match="does more than add special tokens around"):
         twinvec.load(folder)
 
 
@@ -184,7 +184,7 @@ def test_a_full_disk_is_our_error_and_leaves_nothing(tmp_path, family, monkeypat
 
     monkeypatch.setattr(shutil, "copyfile", refuse)
     (tmp_path / "saved").mkdir()
-    with pytest.raises(InputError, match=r"cannot be written: .*No space left on device.*Nothing was left"):
+    with pytest.raises(InputError, match=r"cannot be written: .*No space left on device.*No partial files remain"):
         encoder.save(tmp_path / "saved/model")
     assert list((tmp_path / "saved").iterdir()) == []
 

@@ -28,7 +28,7 @@ def test_the_page_is_well_formed(page):
     assert checker.faults == [] and checker.open == []
 
 
-def test_the_page_asks_nobody_for_anything(page):
+def test_the_page_loads_nothing_from_the_network(page):
     assert not re.search(r"https?://|//\w|<script|<link|<img|@import|url\(", page)
 
 
@@ -42,13 +42,13 @@ def test_the_page_says_what_it_is_of(page):
     assert page.count("<svg") == 2 + 3 + 2  # bars per protocol, predicted against gold, subsets
 
 
-def test_what_is_undefined_is_said_in_words(page):
+def test_undefined_results_are_explained(page):
     assert "nan" not in re.sub(r"\w+nan|nan\w+", "", page.lower())
     assert "undefined" in page
     assert "The correlation is undefined: all 400 values of the first list are equal." in page
 
 
-def test_constant_predictions_have_no_value_but_words():
+def test_constant_predictions_have_a_message_instead_of_a_value():
     flat = score(outcomes()[1])
     assert flat.value is None and flat.low is None
     assert flat.problem == "The correlation is undefined: all 400 values of the first list are equal."
@@ -108,7 +108,7 @@ def test_markdown_is_as_expected():
     assert as_markdown(Evaluation("my | model", "model-abc", date, results, settings, versions)) == MARKDOWN
 
 
-def test_columns_stand_on_the_levels_of_the_scores():
+def test_columns_are_at_the_levels_of_the_scores():
     assert len(columns_of(np.array([0, 1, 2, 5.0])).middles) == 6
     assert len(columns_of(np.arange(0, 5.01, 0.2)).middles) == 26
     assert len(columns_of(np.linspace(0, 5, 1000)).middles) == 26
@@ -140,7 +140,7 @@ def change(content, path, value):
 
 BAD_FILES = [
     (("format",), "something 2", "its format is 'something 2'"),
-    (("results", 0, "value"), 12.0, "sts12: the value 12.0 is not that of its items"),
+    (("results", 0, "value"), 12.0, "sts12: the value is 12.0, but its items give"),
     (("results", 0, "n"), 3, "n is 3, but there are 400 items"),
     (("results", 0, "items", "gold", "data"), "AAAA", "gold: the data are damaged"),
     (("results", 0, "items", "gold", "dtype"), "object", "'dtype' is 'object', not one of float32"),
@@ -162,7 +162,7 @@ def test_a_bad_file_is_refused(tmp_path, path, value, message):
     assert str(file) in str(caught.value)
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_and_broken_evaluation_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="There is no file"):
         read_evaluation(tmp_path / "a.json")
     Path(tmp_path / "a.json").write_text("{")

@@ -58,7 +58,7 @@ def test_the_bits_of_embed_as_ubinary_can_be_searched_as_they_are():
 
 @pytest.mark.parametrize("width", [1, 7, 8, 63, 65])
 @pytest.mark.parametrize("kind", ["int8", "binary"])
-def test_any_width_will_do(kind, width):
+def test_any_width_works(kind, width):
     rows = np.random.default_rng(width).normal(size=(20, width))
     found = search_codes(rows, encode_codes(rows, kind), k=20, vectors=rows)
     assert np.array_equal(found.ids, search(rows, rows, k=20).ids)
@@ -72,7 +72,7 @@ def test_counting_bits_without_numpy_2_gives_the_same(numbers):
     assert table.tolist() == [number.bit_count() for number in numbers] == codes.count_bits(words).tolist()
 
 
-def test_a_row_of_zeros_and_no_rows_at_all_are_no_trouble():
+def test_zero_rows_and_empty_input_work():
     stored = encode_codes(np.zeros((2, 8)), "int8")
     assert search_codes(np.ones(8), stored, k=5).scores.tolist() == [[0.0, 0.0]]
     for kind in ("int8", "binary"):
@@ -83,12 +83,12 @@ def test_a_row_of_zeros_and_no_rows_at_all_are_no_trouble():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: search_codes(np.ones((1, 5)), c), "width 5, the vectors 96"),
+        (lambda c: search_codes(np.ones((1, 5)), c), "width 5, but the vectors have width 96"),
         (lambda c: search_codes(QUERIES, c, k=0), "at least 1, got 0"),
         (lambda c: search_codes(QUERIES, c, vectors=VECTORS[:5]), "5 vectors for 3000 codes"),
         (lambda c: encode_codes([[1.0, np.nan]], "int8"), "Row 0 of vectors holds NaN"),
         (lambda c: Codes("int8", np.ones((2, 3)), 3), "int8 of shape"),
-        (lambda c: Codes("int8", np.ones((2, 3), dtype=np.int8), 3), "size of a step"),
+        (lambda c: Codes("int8", np.ones((2, 3), dtype=np.int8), 3), "need a step size for every row"),
     ],
 )
 def test_unusable_codes_are_refused_with_a_reason(call, message):

@@ -100,7 +100,7 @@ def test_a_loaded_index_takes_more_vectors(case, tmp_path):
     assert len(loaded) == 6001 and {0, 6000} <= set(loaded.search(VECTORS[:1], 20).ids[0])
 
 
-def test_k_beyond_the_number_of_vectors_gives_all_there_are(case):
+def test_k_larger_than_the_number_of_vectors_returns_all(case):
     index, _, _ = case
     some = build_index(VECTORS[:200], replace(index.settings, n_cells=2, effort=200), progress=False)
     hits = search_index(some, QUERIES[0], k=500, vectors=VECTORS[:200])
@@ -110,7 +110,7 @@ def test_k_beyond_the_number_of_vectors_gives_all_there_are(case):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda index: search_index(index, np.ones(5)), f"width 5, the vectors {WIDTH}"),
+        (lambda index: search_index(index, np.ones(5)), f"width 5, but the vectors have width {WIDTH}"),
         (lambda index: search_index(index, QUERIES, k=0), "at least 1, got 0"),
         (lambda index: search_index(index, QUERIES * np.nan), "holds NaN"),
         (lambda index: index.add(np.ones((2, 5))), "width 5"),
@@ -132,7 +132,7 @@ def test_vectors_of_another_index_are_refused(case):
         lambda: pairs_above(VECTORS[:5], 0.5, index=index),
         lambda: measure_recall(index, QUERIES, VECTORS[:5]),
     ):
-        with pytest.raises(InputError, match="holds 6000 vectors, but 5 were given"):
+        with pytest.raises(InputError, match="has 6000 vectors, but 5 were passed"):
             call()
 
 
@@ -146,7 +146,7 @@ def test_a_disk_that_is_full_leaves_no_index_and_keeps_the_old_one(case, tmp_pat
 
     monkeypatch.setattr(index, "write", write)
     for name in ("index", "new"):
-        with pytest.raises(InputError, match=r"No space left on device.* Is the disk full"):
+        with pytest.raises(InputError, match=r"No space left on device.* Check the disk space"):
             save_index(index, tmp_path / name, replace=True)
     assert [path.name for path in tmp_path.iterdir()] == ["index"] and len(load_index(tmp_path / "index")) == 6000
 
@@ -154,7 +154,7 @@ def test_a_disk_that_is_full_leaves_no_index_and_keeps_the_old_one(case, tmp_pat
 @pytest.mark.parametrize("facts", [{"settings": {"kind": "exact"}}, {"width": 3}, {"settings": {"knd": "exact"}}])
 def test_settings_that_are_damaged_or_of_a_later_version_are_refused(tmp_path, facts):
     (tmp_path / "index.json").write_text(json.dumps(facts))
-    with pytest.raises(InputError, match=r"index\.json.* (lacks|has|is) .*Build the index again"):
+    with pytest.raises(InputError, match=r"index\.json.* (lacks|has|is) .*Rebuild the index"):
         load_index(tmp_path)
 
 
@@ -216,7 +216,7 @@ def test_a_build_that_was_stopped_is_continued_as_if_it_had_not_been(case, tmp_p
     both = zip(whole.search(QUERIES).ids, continued.search(QUERIES).ids, strict=True)
     shared = [len(set(a) & set(b)) for a, b in both]
     assert np.mean(shared) > (9.8 if whole.settings.kind == "hnsw" else 9.99)  # threads link a graph in any order
-    with pytest.raises(InputError, match="holds 6000 vectors already, but only 10 were given"):
+    with pytest.raises(InputError, match="already has 6000 vectors, but only 10 were passed"):
         fill_index(continued, VECTORS[:10])
 
 
@@ -294,14 +294,17 @@ def test_too_many_pairs_are_refused(monkeypatch):
     ("call", "message"),
     [
         (lambda path: IndexSettings("hnsw", effort=0), "effort must be at least 1"),
-        (lambda path: new_index(IndexSettings("ivf-pq", code_bytes=5), WIDTH), "10 equal groups"),
+        (lambda path: new_index(IndexSettings("ivf-pq", code_bytes=5), WIDTH), "divisible by 10"),
         (lambda path: new_index(IndexSettings("ivf-sq8", n_cells=9), WIDTH).add(VECTORS), "must be trained"),
-        (lambda path: new_index(IndexSettings("ivf-sq8", n_cells=9), WIDTH).train(VECTORS[:3]), "9 cells cannot be"),
-        (lambda path: load_index(path), "holds no index"),
+        (
+            lambda path: new_index(IndexSettings("ivf-sq8", n_cells=9), WIDTH).train(VECTORS[:3]),
+            "too few to train 9 cells",
+        ),
+        (lambda path: load_index(path), "is not an index"),
         (lambda path: build_index(np.ones(3)), r"shape \(n, width\)"),
     ],
 )
-def test_what_cannot_be_built_or_read_is_refused(tmp_path, call, message):
+def test_an_index_that_cannot_be_built_or_read_is_refused(tmp_path, call, message):
     with pytest.raises(InputError, match=message):
         call(tmp_path)
 
@@ -316,7 +319,7 @@ def test_a_damaged_file_is_refused(tmp_path, kind):
     save_index(build_index(VECTORS[:50], IndexSettings(kind), progress=False), tmp_path / "index")
     file = next(path for path in (tmp_path / "index").iterdir() if path.suffix != ".json")
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(InputError, match="Build the index again"):
+    with pytest.raises(InputError, match="Rebuild the index"):
         load_index(tmp_path / "index")
 
 
@@ -352,10 +355,10 @@ def test_less_memory_gives_a_smaller_index():
     told = []
     index = pair_index(vectors, "index", max_memory=limit, tell=told.append)
     assert index is not None and index.settings.kind == "ivf-sq8"
-    assert "a byte for each value" in told[0] and "recall@10" in told[1]
+    assert "one byte per value" in told[0] and "recall@10" in told[1]
 
 
 def test_the_refusal_names_the_least_memory_of_all_kinds():
-    with pytest.raises(InputError, match=r"needs at least 3.07 kB, more than the 10 B allowed"):
+    with pytest.raises(InputError, match=r"needs at least 3.07 kB, but the limit is 10 B"):
         choose_index(2, 384, 10)
     assert choose_index(2, 384, 3072).kind == "exact"

@@ -80,18 +80,18 @@ def test_triplets_are_written_without_formulas_if_asked(tmp_path, monkeypatch):
     assert all(line.startswith("'=") for line in target.read_text().splitlines()[1:])
 
 
-def test_where_no_negative_is_far_enough_nothing_is_written(tmp_path, monkeypatch):
+def test_nothing_is_written_if_no_negative_is_far_enough(tmp_path, monkeypatch):
     fake_model(monkeypatch)
     source = tmp_path / "pairs.csv"
     source.write_text("anchor,positive\na,b\n")
     result = CliRunner().invoke(main, ["data", "negatives", str(source), "-o", str(tmp_path / "out.csv")])
-    assert result.exit_code == 1 and "No pair has a negative" in result.stderr
+    assert result.exit_code == 1 and "No negative was found within these limits" in result.stderr
     assert not (tmp_path / "out.csv").exists()
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"n": 0}, "n must be at least 1"), ({"margin": -1}, "margin must be"), ({"n": 5, "depth": 4}, "Look deeper")],
+    [({"n": 0}, "n must be at least 1"), ({"margin": -1}, "margin must be"), ({"n": 5, "depth": 4}, "Raise depth")],
 )
 def test_settings_that_cannot_be_met_are_refused(given, message):
     with pytest.raises(InputError, match=message):

@@ -142,7 +142,7 @@ def test_no_vectors_and_no_queries_give_empty_hits():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: search(np.ones((1, 2)), np.ones((4, 3))), "width 2, the vectors 3"),
+        (lambda: search(np.ones((1, 2)), np.ones((4, 3))), "width 2, but the vectors have width 3"),
         (lambda: search(np.ones((1, 2)), np.ones((4, 2)), k=0), "at least 1, got 0"),
         (lambda: search(np.ones((1, 2)), np.array([[0, np.nan]])), "Row 0 of vectors holds NaN"),
         (lambda: search(["a text"], np.ones((4, 2))), r"numbers of shape \(n, width\)"),
@@ -177,8 +177,8 @@ def test_equal_rows_reach_a_threshold_of_one():
     assert sorted(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == [(i, i + 40) for i in range(40)]
 
 
-def test_a_threshold_that_is_no_number_is_refused():
-    with pytest.raises(InputError, match="threshold must be a number, got nan"):
+def test_a_threshold_that_is_not_a_number_is_refused():
+    with pytest.raises(InputError, match="threshold must be a finite number, got nan"):
         most_similar_pairs(np.eye(3), threshold=float("nan"))
 
 
@@ -224,7 +224,7 @@ def test_neither_tiny_nor_huge_vectors_lose_their_direction(scale):
 
 
 @pytest.mark.parametrize("call", [lambda v: search(v[:1], v), lambda v: most_similar_pairs(v)])
-def test_a_row_that_is_no_number_is_named_in_whatever_block_it_stands(call):
+def test_a_row_that_is_not_finite_is_named_in_every_block(call):
     vectors = np.ones((23, 4), dtype=np.float32)
     vectors[17, 2] = np.inf
     with pytest.raises(InputError, match="Row 17 of vectors holds NaN or infinity"):
@@ -242,14 +242,14 @@ def test_the_blocks_of_the_triangle_hold_every_pair_once(n, n_rows, n_columns):
     assert np.array_equal(seen, np.triu(np.ones((n, n), dtype=int), 1))
 
 
-def test_a_floor_that_was_guessed_too_high_costs_no_pair(monkeypatch):
+def test_a_threshold_guessed_too_high_loses_no_pair(monkeypatch):
     vectors = np.random.default_rng(9).normal(size=(60, 8))
     expected = most_similar_pairs(vectors, 50)
     monkeypatch.setattr(mining, "likely_floor", lambda rows, k: 0.99)
     assert all(np.array_equal(*both) for both in zip(most_similar_pairs(vectors, 50), expected, strict=True))
 
 
-def test_the_guessed_floor_lets_somewhat_more_than_the_wanted_pairs_in(full_blocks):
+def test_the_guessed_threshold_admits_slightly_more_pairs_than_needed(full_blocks):
     rng = np.random.default_rng(10)
     rows = np.repeat(rng.normal(size=(50, 16)), 40, axis=0) + rng.normal(size=(2000, 16))  # sorted by topic
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
@@ -262,7 +262,7 @@ def test_all_pairs_above_a_threshold_need_no_count():
     pairs = most_similar_pairs(vectors, None, threshold=0.7)
     expected = [(i, j) for score, i, j in naive_pairs(vectors) if score >= 0.7]
     assert list(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == expected
-    with pytest.raises(InputError, match="Give k, threshold, or both"):
+    with pytest.raises(InputError, match="Set k, threshold, or both"):
         most_similar_pairs(vectors, None)
 
 
@@ -276,7 +276,7 @@ def test_sorting_scores_as_whole_numbers_is_a_stable_sort(scores):
 
 @patient
 @given(hnp.arrays(np.float32, st.tuples(st.integers(1, 4), st.integers(1, 60)), elements=integers), st.data())
-def test_at_least_k_scores_reach_the_first_bar(scores, data):
+def test_at_least_k_scores_reach_the_first_threshold(scores, data):
     k = data.draw(st.integers(1, scores.shape[1]))
     assert ((scores >= first_thresholds(scores, k)[:, None]).sum(axis=1) >= k).all()
 

@@ -1,4 +1,4 @@
-"""A model and a source for bulk jobs that need no weights and no files, and count what they are asked."""
+"""A fake model and a fake source for bulk jobs, which record their calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinvec.encoder import Block
 
 
 class FakeModel:
-    """Vectors from the text's hash and, like a real model's, from nothing else but the batch it is in."""
+    """Vectors that depend on the hash of the text and, as in a real model, slightly on its batch."""
 
     width, similarity = 8, "cosine"
 
@@ -33,12 +33,12 @@ class FakeModel:
 
     @property
     def texts(self):
-        """All texts that were embedded, in their order."""
+        """All embedded texts, in order."""
         return [text for block in self.blocks for text in block]
 
 
 class Interrupted(BaseException):
-    """Like a KeyboardInterrupt: nobody catches it."""
+    """Like KeyboardInterrupt: not an Exception, so no handler catches it."""
 
 
 def fake_vectors(texts):
@@ -64,19 +64,19 @@ class ListSource:
     def n_rows(self):
         return len(self._texts)
 
-    def described(self):
+    def describe(self):
         return {"name": "list"}
 
 
 def content(folder):
-    """All files of a folder and their bytes, but for the lock."""
+    """The bytes of all files in a folder, except the lock."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 @contextmanager
 def in_memory():
-    """A folder that is not on a disk, where there is such a place: jobs sync every file, and disks take their time."""
-    place = Path("/dev/shm")
-    with TemporaryDirectory(prefix="twinvec-", dir=place if place.is_dir() else None) as folder:
+    """A folder in memory if the system has one, because jobs sync every file and disks are slow."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(prefix="twinvec-", dir=memory if memory.is_dir() else None) as folder:
         yield Path(folder)

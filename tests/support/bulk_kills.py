@@ -1,9 +1,9 @@
-"""Kills a bulk job with SIGKILL right before one of its file operations, and lets the next go on.
+"""Kill a bulk job with SIGKILL right before one of its file operations, and continue it.
 
-    python bulk_kills.py each SOURCE FOLDER     a job for every operation; each killed once there, then completed
-    python bulk_kills.py often SOURCE FOLDER    one job, killed again and again until it is complete
+    python bulk_kills.py each SOURCE FOLDER     one job per operation, killed once there and then completed
+    python bulk_kills.py often SOURCE FOLDER    one job, killed repeatedly until it is complete
 
-Prints a line of JSON: how many kills there were, and for how many texts the model was asked in each job.
+Prints a line of JSON: the number of kills, and the number of texts that the model embedded in each job.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from importlib import import_module
 from pathlib import Path
 
 import pyarrow.ipc
-import pyarrow.parquet  # noqa: F401 - here, so that the children need not load it
+import pyarrow.parquet  # noqa: F401 - loaded here, so that the children need not
 
 from bulk_fakes import FakeModel
 from twinvec.bulk import BulkSettings, embed_bulk
 from twinvec.model.identity import engine_versions
 
-WATCHED = {"open", "os.rename", "os.remove", "os.mkdir"}  # fsync and write raise no event; renames come after both
+WATCHED = {"open", "os.rename", "os.remove", "os.mkdir"}  # fsync and write raise no audit event; renames follow both
 
 
 def run_until(kill_at, source, folder, log):
-    """Run the job in a child that dies before its ``kill_at``-th operation in the folder; whether it was killed."""
+    """Run the job in a child that is killed before its ``kill_at``-th operation in the folder; True if it was."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
@@ -63,10 +63,10 @@ def embedded(log):
 
 
 def main(mode, source, folder):
-    kills, asked = 0, []
-    engine_versions()  # remembered, so that the children need not look
+    kills, n_embedded = 0, []
+    engine_versions()  # cached, so that the children need not compute it
     with suppress(ImportError):
-        import_module("pandas")  # pyarrow loads it where it is, at its first table
+        import_module("pandas")  # pyarrow imports it, if installed, with its first table
     if mode == "each":
         for kill_at in range(1, 10_000):
             target, log = folder / str(kill_at), folder / f"{kill_at}.log"
@@ -74,13 +74,13 @@ def main(mode, source, folder):
                 break
             kills += 1
             assert not run_until(0, source, target, log)
-            asked.append(embedded(log))
+            n_embedded.append(embedded(log))
     else:
         rng, log = random.Random(0), folder / "log"
         while run_until(rng.randint(10, 40), source, folder / "job", log):
             kills += 1
-        asked.append(embedded(log))
-    print(json.dumps({"kills": kills, "asked": asked}))
+        n_embedded.append(embedded(log))
+    print(json.dumps({"kills": kills, "embedded": n_embedded}))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python bulk_ray.py SOURCE MODEL LOCAL TARGET
 
-LOCAL is a folder that the same job wrote without Ray. Prints a line of JSON with what happened.
+LOCAL is a folder that the same job wrote without Ray. Prints the outcome as a line of JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NODE = {"num_cpus": 1, "object_store_memory": MEMORY}
 
 
 class Killer(logging.Handler):
-    """Kills a node once its actor is at work, and keeps what is logged of it."""
+    """Kills a node while its actor is working, and keeps the log messages."""
 
     def __init__(self, cluster, nodes):
         super().__init__()
@@ -49,7 +49,7 @@ class Killer(logging.Handler):
         if self.killed or not self.crew or not state.n_embedded:
             return
         starting = [actor.start for actor in self.crew._actors if actor.start is not None]
-        if starting:  # so that no machine does all the work alone
+        if starting:  # so that one machine does not do all the work
             ray.wait(starting, num_returns=len(starting), timeout=120)
         for actor in self.crew._actors:
             if actor.node in self.nodes and actor.start is None and actor.shards and self.kill(actor):
@@ -57,7 +57,7 @@ class Killer(logging.Handler):
                 return
 
     def kill(self, actor):
-        """Stop the node's worker; if it then is within a shard, kill it and the node, else let it go on."""
+        """Suspend the worker of a node; if it is in the middle of a shard, kill it and the node, else resume it."""
         node = self.nodes[actor.node]
         workers = workers_of(node)
         assert workers
@@ -73,7 +73,7 @@ class Killer(logging.Handler):
 
 
 def workers_of(node):
-    """The processes that work for a node."""
+    """The worker processes of a node."""
     raylet = node.all_processes[ray_constants.PROCESS_TYPE_RAYLET][0].process.pid
     return [each for each in psutil.Process(raylet).children() if each.name().startswith("ray::")]
 
@@ -87,13 +87,13 @@ def end(cluster, node, workers):
 
 
 def search_while_a_node_dies(cluster, node, folder, queries):
-    """The hits, and how many shards were begun more than once, because the node was killed within them."""
+    """The hits, and the number of shards that were started more than once because the node was killed."""
     find, merge, marks = bulk_search._hits, bulk_search.merge_hits, Path(mkdtemp(dir=os.environ["TMPDIR"]))
 
-    def slow_find(question, path, *others):
-        (marks / f"{Path(path).name}-{uuid4()}").touch()
+    def slow_find(question, part):
+        (marks / f"{part.path.name}-{uuid4()}").touch()
         time.sleep(0.3)
-        return find(question, path, *others)
+        return find(question, part)
 
     def kill_and_merge(*hits):
         if node in cluster.worker_nodes:
@@ -107,8 +107,8 @@ def search_while_a_node_dies(cluster, node, folder, queries):
         hits = search_shards(folder, queries, k=5, ray=cluster.address)
     finally:
         bulk_search._hits, bulk_search.merge_hits = find, merge
-    begun = Counter(mark.name[:-37] for mark in marks.iterdir())  # without the dash and the 36 characters of its id
-    return hits, sum(count > 1 for count in begun.values())
+    starts = Counter(mark.name[:-37] for mark in marks.iterdir())  # without the dash and the 36 characters of its id
+    return hits, sum(count > 1 for count in starts.values())
 
 
 def main(source, model, local, target):
@@ -138,7 +138,7 @@ def main(source, model, local, target):
         other = next(node for name, node in killer.nodes.items() if name != killer.killed)
         there, n_again = search_while_a_node_dies(cluster, other, local, queries)
         pairs = [pairs_of_shards(local, k=20, ray=address) for address in (None, cluster.address)]
-        told = {
+        result = {
             "killed": killer.killed is not None,
             "searched_again": n_again,
             "messages": killer.messages,
@@ -146,7 +146,7 @@ def main(source, model, local, target):
             "same_hits": bool(np.array_equal(here.ids, there.ids) and np.array_equal(here.scores, there.scores)),
             "same_pairs": all(np.array_equal(a, b) for a, b in zip(*pairs, strict=True)),
         }
-        print(json.dumps(told))
+        print(json.dumps(result))
     finally:
         cluster.shutdown()
 

@@ -1,4 +1,4 @@
-"""Collections whose model needs no weights, for tests."""
+"""Collections with a fake model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twinvec.collection import Collection
 
 
 class CountingEmbedder:
-    """A fake model by a name, which is its content too. ``texts`` are all that it has embedded for storing."""
+    """A fake model whose identity is its name. ``texts`` are all documents that it has embedded."""
 
     width = HashEncoder.width
 
@@ -30,12 +30,12 @@ class CountingEmbedder:
 
 
 def vectors_of(texts):
-    """What the fake model makes of texts, ``(n, 16)``."""
+    """The vectors of the fake model, ``(n, 16)``."""
     return HashEncoder().encode(texts)
 
 
 def fake_collection(folder, **options):
-    """A collection in a new folder, and the counter of what it embeds."""
+    """A new collection and its fake model."""
     model = CountingEmbedder(**options)
     return Collection.create(folder, model=model), model
 
@@ -44,11 +44,11 @@ def contents(collection):
     """Everything in a collection, by id."""
     entries = list(collection)
     found = {entry.id: (entry.text, dict(entry.metadata)) for entry in entries}
-    assert len(found) == len(entries) == len(collection), "an id is there twice"
+    assert len(found) == len(entries) == len(collection), "an id is duplicated"
     return found
 
 
 def stored_vectors(collection):
-    """The vectors by id, as they lie in the table."""
+    """The stored vectors, by id."""
     rows = collection._table().to_arrow()
     return dict(zip(rows["id"].to_pylist(), np.array(rows["vector"].to_pylist(), dtype=np.float32), strict=True))

@@ -1,4 +1,4 @@
-"""An encoder without weights, for tests of everything that stands on encoders, and how to put it in a model's place."""
+"""A fake encoder without weights, and a function that replaces real models with it."""
 
 import hashlib
 from pathlib import Path
@@ -12,7 +12,7 @@ from twinvec.vectors import quantize_vectors, similarity, similarity_pairwise
 
 
 class HashEncoder:
-    """Texts that share words get near vectors; nothing is downloaded. ``calls`` keeps what it was asked."""
+    """Texts with common words get similar vectors. ``calls`` records the arguments of each call."""
 
     width = 16
 
@@ -52,7 +52,7 @@ class HashEncoder:
 
 
 def replace_models(monkeypatch, load=lambda name, **settings: HashEncoder()):
-    """Let ``load`` be what loads models by their names, which need not be there."""
+    """Load models with ``load``; their names need not exist."""
     monkeypatch.setattr(twinvec, "load", load)
     monkeypatch.setattr(twinvec.embedder, "load", lambda folder, **settings: load(str(folder), **settings))
     monkeypatch.setattr(twinvec.embedder, "find_model", lambda name, **_: Path(name))

@@ -1,6 +1,6 @@
-"""What is fuzzed: valid folders, which of their files are spoilt, and how each is used.
+"""The folders to fuzz: how each is made, which of its files are corrupted, and how it is used.
 
-To add another kind of file, write its ``make`` and ``use`` and put a row into ``KINDS``.
+To add a kind of folder, write its ``make`` and ``use`` and add a row to ``KINDS``.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ TEXTS = [
     "Überall é 中文 zzz",
     "red blue small large old new " * 8,
 ]
-CLOSE = 1e-4  # of vectors of length about 1, in float32, by another order of sums
+CLOSE = 1e-4  # tolerance for float32 vectors of length about 1, summed in another order
 
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
 class Kind:
     """One kind of folder.
 
-    ``use`` loads the folder and gives what it computes; every error but a TwinvecError is a finding. ``reference``
-    gives the same by other means, or raises a TwinvecError or gives None where it cannot. ``harmless`` says of a file
-    and the keys down to a value that no change of it may change what ``use`` gives.
+    ``use`` loads the folder and returns its result; every error except a TwinvecError is a finding. ``reference``
+    computes the same in another way, or raises a TwinvecError or returns None if it cannot. ``harmless`` tells, for a
+    file and the path of keys to a value, whether the value must not affect the result.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Kind:
     use: Callable[[Path], Any]
     check: Callable[[Path, Any], None] = lambda folder, result: None
     reference: Callable[[Path, str], Any] = lambda folder, file: None
-    harmless: Callable[[str, Place], bool] = lambda file, place: False
+    harmless: Callable[[str, KeyPath], bool] = lambda file, path: False
 
 
 def use_model(folder: Path) -> np.ndarray:
-    """Vectors of some texts; looking at the model and reading its layers must not break either."""
+    """Vectors of some texts; inspecting the model must not fail either."""
     with suppress(TwinvecError):
         inspect_model(folder)
     encoder = twinvec.load(folder, long="cut", threads=1)
@@ -65,24 +65,24 @@ def use_model(folder: Path) -> np.ndarray:
 
 
 def check_model(folder: Path, vectors: np.ndarray) -> None:
-    """A model that loads is saved and loads again, to the same bits."""
+    """Check that a saved copy gives the same bits."""
     encoder = twinvec.load(folder, long="cut", threads=1)
     encoder.encode_layers(TEXTS[:2])
-    with TemporaryDirectory() as place:
-        encoder.save(Path(place) / "copy")
-        copy = twinvec.load(Path(place) / "copy", long="cut", threads=1).encode(TEXTS)
+    with TemporaryDirectory() as work:
+        encoder.save(Path(work) / "copy")
+        copy = twinvec.load(Path(work) / "copy", long="cut", threads=1).encode(TEXTS)
     if not np.array_equal(copy, vectors):
-        raise AssertionError(f"saved and loaded again, vectors differ by {np.abs(copy - vectors).max()}")
+        raise AssertionError(f"the vectors of a saved copy differ by {np.abs(copy - vectors).max()}")
 
 
 def torch_vectors(folder: Path, file: str) -> np.ndarray | None:
-    """What transformers makes of the same backbone."""
+    """The vectors of the same backbone in transformers."""
     if file != "config.json":
         return None  # all others are read by the same code
     return twinvec.load(folder, long="cut", runtime="torch").encode(TEXTS)
 
 
-# Keys of config.json that no forward pass reads; of the others, what reads a model does not need.
+# Keys that do not affect vectors.
 UNREAD = {
     "config.json": {"architectures", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"},
     "modules.json": {"idx", "name"},
@@ -92,15 +92,15 @@ UNREAD = {
 }
 
 
-def is_unread(file: str, place: Place) -> bool:
-    """Whether nothing that makes a vector reads this value."""
-    keys = [key for key in place if isinstance(key, str)]
+def is_unread(file: str, path: KeyPath) -> bool:
+    """Whether this value does not affect vectors."""
+    keys = [key for key in path if isinstance(key, str)]
     return bool(keys) and keys[0] in UNREAD.get(file, ())
 
 
-def is_unread_config(file: str, place: Place) -> bool:
-    """The same where the tokenizer is made of what its config says."""
-    return file == "config.json" and is_unread(file, place)
+def is_unread_config(file: str, path: KeyPath) -> bool:
+    """The same for models whose tokenizer depends on its config."""
+    return file == "config.json" and is_unread(file, path)
 
 
 def tiny_model(family: str, pooling: str = "mean") -> Callable[[Path], Path]:
@@ -122,15 +122,15 @@ def tiny_model(family: str, pooling: str = "mean") -> Callable[[Path], Path]:
 
 
 def dense_model(folder: Path) -> Path:
-    """BERT with Dense, LayerNorm, Dense and Normalize behind its pooling."""
+    """BERT with Dense, LayerNorm, Dense and Normalize after the pooling."""
     write_tiny_model(folder, extra=("Dense", "LayerNorm", "Dense", "Normalize"))
     rng = np.random.default_rng(0)
-    for place in ("2_Dense", "4_Dense"):
+    for module in ("2_Dense", "4_Dense"):
         activation = "torch.nn.modules.activation.Tanh"
         config = {"in_features": WIDTH, "out_features": WIDTH, "bias": True, "activation_function": activation}
-        write_json(folder / place / "config.json", config)
+        write_json(folder / module / "config.json", config)
         weights = {"linear.weight": rng.standard_normal((WIDTH, WIDTH)), "linear.bias": rng.standard_normal(WIDTH)}
-        _save(weights, folder / place)
+        _save(weights, folder / module)
     write_json(folder / "3_LayerNorm/config.json", {"dimension": WIDTH})
     _save({"norm.weight": rng.standard_normal(WIDTH), "norm.bias": rng.standard_normal(WIDTH)}, folder / "3_LayerNorm")
     return folder
@@ -141,7 +141,7 @@ def _save(weights: dict[str, np.ndarray], folder: Path) -> None:
 
 
 def wk_model(folder: Path) -> Path:
-    """BERT read out by SBERT-WK."""
+    """BERT with an SBERT-WK readout."""
     write_tiny_model(folder)
     rows = json.loads((folder / "modules.json").read_text())
     rows[1] |= {"type": "twinvec.WK", "path": "1_WK"}
@@ -151,17 +151,17 @@ def wk_model(folder: Path) -> Path:
 
 
 def plain_model(folder: Path) -> Path:
-    """A bare backbone, with its weights in two files and its vocabulary as a list."""
+    """A plain backbone, with its weights in two files and its vocabulary as a text file."""
     write_plain_model(folder, "bert")
     (folder / "tokenizer.json").unlink()
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    places = {}
+    file_of = {}
     for part, names in enumerate((sorted(weights)[::2], sorted(weights)[1::2])):
         save_file({name: weights[name] for name in names}, folder / f"model-{part}.safetensors")
-        places |= dict.fromkeys(names, f"model-{part}.safetensors")
-    write_json(folder / "model.safetensors.index.json", {"metadata": {"total_size": 1}, "weight_map": places})
+        file_of |= dict.fromkeys(names, f"model-{part}.safetensors")
+    write_json(folder / "model.safetensors.index.json", {"metadata": {"total_size": 1}, "weight_map": file_of})
     return folder
 
 
@@ -173,7 +173,7 @@ def static_model(folder: Path) -> Path:
     return folder
 
 
-USUAL_FILES = (
+DEFAULT_FILES = (
     *("config.json", "config.json", "config.json", "modules.json", "1_Pooling/config.json", "tokenizer.json"),
     *("sentence_bert_config.json", "config_sentence_transformers.json", "tokenizer_config.json"),
 )
@@ -188,7 +188,7 @@ def _kind(name: str, make: Callable[[Path], Path], files: tuple[str, ...]) -> Ki
 
 
 KINDS = [
-    *(_kind(family, tiny_model(family, POOLINGS.get(family, "mean")), USUAL_FILES) for family in FAMILIES),
+    *(_kind(family, tiny_model(family, POOLINGS.get(family, "mean")), DEFAULT_FILES) for family in FAMILIES),
     _kind("dense", dense_model, DENSE_FILES),
     _kind("wk", wk_model, ("1_WK/config.json", "modules.json")),
     replace(_kind("plain", plain_model, PLAIN_FILES), harmless=is_unread_config),

@@ -1,4 +1,4 @@
-"""Ways to spoil a file: values of a JSON file changed for others, and bytes of any file."""
+"""Corrupt a file: change values of a JSON file, or bytes of any file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUES = [
     *([], {}, [0], [None], ["a"], [[]], {"a": 1}, {"0": []}, [1, 2, 3], DEEP, list(range(1000))),
 ]
 
-# Keys that mean something to somebody, put where they are not.
+# Keys with a meaning elsewhere, to add to a file.
 KEYS = [
     *("is_decoder", "add_cross_attention", "is_encoder_decoder", "position_embedding_type", "pruned_heads"),
     *("per_layer_config", "quantization_config", "rope_scaling", "rope_parameters", "sliding_window", "head_dim"),
@@ -41,15 +41,15 @@ KEYS = [
 
 
 class Mutation(NamedTuple):
-    """What a file became, and where it was changed: the keys from the top down, or None for bytes."""
+    """The new content, and the path of keys to the change (None for bytes)."""
 
     content: bytes
-    place: tuple[str | int, ...] | None
+    path: tuple[str | int, ...] | None
     note: str
 
 
 def mutate(original: bytes, random: Random) -> Mutation:
-    """A file with one to three changes; most of them to the values of a JSON file."""
+    """The file with one to three changes, mostly of JSON values."""
     if random.random() < 0.15:
         return mutate_bytes(original, random)
     try:
@@ -57,13 +57,13 @@ def mutate(original: bytes, random: Random) -> Mutation:
     except ValueError:
         return mutate_bytes(original, random)
     box = {"": value}
-    places, notes = [], []
+    paths, notes = [], []
     for _ in range(random.choice((1, 1, 1, 1, 1, 2, 3))):
-        place, note = _change(box, random)
-        places.append(place[1:])
-        notes.append(f"{'/'.join(map(str, place[1:]))}: {note}")
-    place = places[0] if len(places) == 1 else ()
-    return Mutation(_dumped(box[""]), place, "; ".join(notes))
+        path, note = _change(box, random)
+        paths.append(path[1:])
+        notes.append(f"{'/'.join(map(str, path[1:]))}: {note}")
+    path = paths[0] if len(paths) == 1 else ()
+    return Mutation(_dumped(box[""]), path, "; ".join(notes))
 
 
 def _dumped(value: Any) -> bytes:
@@ -71,18 +71,18 @@ def _dumped(value: Any) -> bytes:
 
 
 def _change(box: dict, random: Random) -> tuple[tuple, str]:
-    parent, key, place = _walk(box, random)
+    parent, key, path = _walk(box, random)
     value = parent[key]
     kind = random.choice(("value", "value", "value", "near", "near", "delete", "rename", "add", "wrap", "copy"))
-    if kind == "delete" and len(place) > 1:
+    if kind == "delete" and len(path) > 1:
         del parent[key]
-    elif kind == "rename" and isinstance(parent, dict) and len(place) > 1:
+    elif kind == "rename" and isinstance(parent, dict) and len(path) > 1:
         parent[random.choice(KEYS)] = parent.pop(key)
-        place = place[:-1]  # the new name may mean more than the old
+        path = path[:-1]  # the new name may have a meaning
     elif kind == "add" and any(isinstance(each, dict) for each in (value, parent)):
         added, into = random.choice(KEYS), value if isinstance(value, dict) else parent
         into[added] = _some_value(random)
-        return (*(place if into is value else place[:-1]), added), f"added {into[added]!r:.60}"
+        return (*(path if into is value else path[:-1]), added), f"added {into[added]!r:.60}"
     elif kind == "near":
         parent[key] = _near(value, random)
     elif kind == "wrap":
@@ -92,25 +92,25 @@ def _change(box: dict, random: Random) -> tuple[tuple, str]:
         parent[key] = json.loads(json.dumps(other[other_key]))
     else:
         parent[key] = _some_value(random)
-    return place, f"{kind} {parent.get(key) if isinstance(parent, dict) else ''!r:.60}"
+    return path, f"{kind} {parent.get(key) if isinstance(parent, dict) else ''!r:.60}"
 
 
 def _some_value(random: Random) -> Any:
-    return deepcopy(random.choice(VALUES))  # it may be changed further, and another case must not see that
+    return deepcopy(random.choice(VALUES))  # a copy: it may be changed further
 
 
 def _walk(box: dict, random: Random) -> tuple[Any, Any, tuple]:
-    """Some value of the tree, by the container that holds it and its key there."""
-    parent, key, place = box, "", ("",)
-    while isinstance(parent[key], (dict, list)) and parent[key] and (len(place) == 1 or random.random() < 0.8):
+    """A random value of the tree: its container, its key and its path."""
+    parent, key, path = box, "", ("",)
+    while isinstance(parent[key], (dict, list)) and parent[key] and (len(path) == 1 or random.random() < 0.8):
         parent = parent[key]
         key = random.choice(list(parent)) if isinstance(parent, dict) else random.randrange(len(parent))
-        place = (*place, key)
-    return parent, key, place
+        path = (*path, key)
+    return parent, key, path
 
 
 def _near(value: Any, random: Random) -> Any:
-    """Another value of the same kind."""
+    """A similar value."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, (int, float)) and abs(value) < 2**64:
@@ -124,19 +124,19 @@ def _near(value: Any, random: Random) -> Any:
 
 
 def mutate_bytes(original: bytes, random: Random) -> Mutation:
-    """A file with some bytes changed, taken out, put in, or cut off."""
-    place = random.randrange(len(original) + 1)
-    end = min(len(original), place + random.choice((1, 2, 8, 100)))
+    """The file with some bytes changed, removed, inserted or cut off."""
+    at = random.randrange(len(original) + 1)
+    end = min(len(original), at + random.choice((1, 2, 8, 100)))
     some = bytes(random.randrange(256) for _ in range(random.choice((1, 4))))
     kind = random.choice(("cut", "drop", "insert", "replace", "repeat", "empty", "nest", "mark"))
     made = {
-        "cut": original[:place],
-        "drop": original[:place] + original[end:],
-        "insert": original[:place] + some + original[place:],
-        "replace": original[:place] + some + original[place + len(some) :],
-        "repeat": original[:end] + original[place:],
+        "cut": original[:at],
+        "drop": original[:at] + original[end:],
+        "insert": original[:at] + some + original[at:],
+        "replace": original[:at] + some + original[at + len(some) :],
+        "repeat": original[:end] + original[at:],
         "empty": b"",
         "nest": b"[" * 100_000 if random.random() < 0.5 else b'{"a":' * 5000 + b"1" + b"}" * 5000,
         "mark": b"\xef\xbb\xbf" + original,
     }
-    return Mutation(made[kind], None, f"bytes: {kind} at {place}")
+    return Mutation(made[kind], None, f"bytes: {kind} at {at}")

@@ -1,7 +1,7 @@
-"""A collection whose header is a file of its own, so that it can be changed by hand or by a fuzzer.
+"""A collection with its header in a separate file, so that a fuzzer can change it.
 
-``make(folder)`` makes a whole folder, ``FILES`` are those of it to change, and ``use(folder)`` opens it and does what
-users do; with changed files it either does so, or raises a TwinvecError.
+``make(folder)`` creates the folder, ``FILES`` are the files to change, and ``use(folder)`` opens and uses it as a user
+would; with changed files it either works or raises a TwinvecError.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ TEXTS = ["the cat sits", "a dog runs"]
 
 
 def make(folder):
-    """A collection of two texts, the tiny model it is of, and its header in a file."""
+    """Create a collection of two texts, its tiny model, and its header in a file."""
     model = write_tiny_model(folder / "model")
     Collection.create(folder / "collection", model=model).add(TEXTS, ["a", "b"], [{"year": 1990}, {"year": 2003}])
     (folder / FILES[0]).write_text(json.dumps(header_of(folder / "collection"), indent=1))
 
 
 def use(folder):
-    """Put the file into the table as its header, open the collection, search it, and change it."""
+    """Write the file into the table as its header; open, search and change the collection."""
     with_header(folder / "collection", (folder / FILES[0]).read_bytes())
     collection = Collection.open(folder / "collection")
     assert len(collection) == 2 and collection.columns == {"year": "int"}
@@ -42,13 +42,13 @@ def header_of(path):
 
 
 def with_header(path, content):
-    """Write the table again with this header, whatever it is."""
+    """Rewrite the table with any header."""
     import lancedb
 
     rows = _table(path).to_arrow()
-    text = content.decode("utf-8", "replace")  # Lance stores nothing else
-    found = rows.replace_schema_metadata({KEY: text.encode()})
-    lancedb.connect(str(path)).create_table("texts", data=found, schema=found.schema, mode="overwrite")
+    text = content.decode("utf-8", "replace")  # Lance only stores UTF-8
+    changed = rows.replace_schema_metadata({KEY: text.encode()})
+    lancedb.connect(str(path)).create_table("texts", data=changed, schema=changed.schema, mode="overwrite")
 
 
 def _table(path):

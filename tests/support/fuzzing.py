@@ -1,7 +1,7 @@
-"""Spoil files of valid folders, and see that each either gives what is right or is refused by a TwinvecError.
+"""Corrupt files of valid folders, and check that each gives the right result or raises a TwinvecError.
 
-Cases run in worker processes that have a limit of memory and, for each case, of time: what a case breaks is a
-finding with its number, and the others go on. Case ``n`` of a seed is always the same.
+Cases run in worker processes with a memory limit and a time limit per case. A case that breaks its worker is a finding
+with its number, and the other cases continue. Case ``n`` of a seed is always the same.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from typing import Any
 
 import numpy as np
 
-CASE_S = 20  # no case takes a tenth of it, also on a busy machine
-START_S = 180  # a worker's imports, torch among them
-ROOM = 3 << 30  # bytes of address space that a worker may take beyond what its imports took
-CHECK_SHARE = 0.2  # of the cases that load: how many are saved and loaded again
+CASE_S = 20  # ten times what any case takes, even on a busy machine
+START_S = 180  # for the imports of a worker, including torch
+ROOM = 3 << 30  # bytes of address space for a worker, beyond its imports
+CHECK_SHARE = 0.2  # share of the loaded cases that are also saved and loaded again
 
 
 @dataclass
 class Findings:
-    """How the cases of a run ended: counts by outcome, and what went wrong."""
+    """The outcomes of a run: counts and failures."""
 
     outcomes: Counter = field(default_factory=Counter)
     checked: Counter = field(default_factory=Counter)
@@ -51,7 +51,7 @@ class Findings:
 def run(
     count: int, seed: int, *, workers: int = 2, first: int = 0, kinds: str = "", keep: Path | None = None
 ) -> Findings:
-    """Run ``count`` cases of a seed from ``first`` on; what fails is put into ``keep``."""
+    """Run ``count`` cases of a seed from ``first`` on; failing files are saved in ``keep``."""
     findings = Findings()
 
     def drain(worker: int) -> None:
@@ -65,7 +65,7 @@ def run(
 
 
 def _run_worker(findings: Findings, seed: int, cases: range, kinds: str, keep: Path | None) -> int:
-    """Run cases in a process until it is through or broken; gives the last case that was begun."""
+    """Run cases in a process until it finishes or breaks; return the last case that was started."""
     arguments = [str(seed), str(cases.start), str(cases.stop), str(cases.step), kinds, str(keep or "")]
     process = subprocess.Popen(
         [sys.executable, __file__, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -73,7 +73,7 @@ def _run_worker(findings: Findings, seed: int, cases: range, kinds: str, keep: P
     assert process.stdout is not None and process.stderr is not None
     at, done, limit = cases.start, cases.start - cases.step, START_S
     with process, ThreadPoolExecutor(1) as pool:
-        said = pool.submit(process.stderr.read)
+        errors = pool.submit(process.stderr.read)
         while True:
             timer = Timer(limit, process.kill)
             timer.start()
@@ -88,7 +88,7 @@ def _run_worker(findings: Findings, seed: int, cases: range, kinds: str, keep: P
                 findings.add(row)
         code = process.wait()
         if done < cases[-1]:
-            why = f"the worker ended with {code}: {said.result()[-1500:]}"
+            why = f"the worker ended with {code}: {errors.result()[-1500:]}"
             findings.add({"case": at, "outcome": "FAILED", "why": why, **_described(seed, at, kinds)})
     return cases[-1] if done >= cases[-1] else at
 
@@ -108,18 +108,18 @@ def _choose(seed: int, case: int, kinds: str) -> tuple[Random, Any, str]:
 
 
 class TooLong(BaseException):
-    """A case took more than its time."""
+    """A case exceeded its time limit."""
 
 
 class Bench:
-    """The valid folders of one worker, each made once, and what each gives."""
+    """The valid folders of one worker, each made once, and their results."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.made: dict[str, tuple[Path, Any]] = {}
 
     def folder(self, kind: Any) -> tuple[Path, Any]:
-        """The folder of a kind, and what its use gives."""
+        """The folder of a kind, and its result."""
         if kind.name not in self.made:
             folder = kind.make(self.root / kind.name)
             self.made[kind.name] = folder, kind.use(folder)
@@ -127,7 +127,7 @@ class Bench:
 
 
 def run_case(bench: Bench, seed: int, case: int, kinds: str = "", keep: Path | None = None) -> dict:
-    """One case: spoil, use, compare, mend."""
+    """Run one case: corrupt the file, use the folder, compare, restore the file."""
     from fuzz_mutations import mutate
 
     random, kind, file = _choose(seed, case, kinds)
@@ -139,8 +139,8 @@ def run_case(bench: Bench, seed: int, case: int, kinds: str = "", keep: Path | N
     signal.alarm(CASE_S)
     try:
         (folder / file).write_bytes(mutation.content)
-        row |= _outcome(kind, folder, file, expected, mutation.place, random)
-    except BaseException as error:  # a panic of a compiled package is no Exception
+        row |= _outcome(kind, folder, file, expected, mutation.path, random)
+    except BaseException as error:  # a panic in a compiled package is not an Exception
         row |= {"outcome": "FAILED", "why": f"{type(error).__name__}: {error!s:.300}", "trace": traceback.format_exc()}
     finally:
         signal.alarm(0)
@@ -156,19 +156,19 @@ def _interrupt(*_: object) -> None:
     raise TooLong(f"more than {CASE_S} seconds")
 
 
-def _outcome(kind: Any, folder: Path, file: str, expected: Any, place: tuple | None, random: Random) -> dict:
+def _outcome(kind: Any, folder: Path, file: str, expected: Any, path: tuple | None, random: Random) -> dict:
     from fuzz_kinds import CLOSE, TwinvecError
 
     try:
         result = kind.use(folder)
     except TwinvecError as error:
-        str(error).encode()  # what cannot be written cannot be shown
+        str(error).encode()  # the message must be printable
         return {"outcome": type(error).__name__}
     checked = []
-    if place and kind.harmless(file, place):
+    if path and kind.harmless(file, path):
         checked.append("harmless")
         if not np.array_equal(result, expected):
-            raise AssertionError("a value that nothing reads changed the result")
+            raise AssertionError("a value without effect changed the result")
     if random.random() < CHECK_SHARE:
         kind.check(folder, result)
         checked.append("saved again")
@@ -177,12 +177,12 @@ def _outcome(kind: Any, folder: Path, file: str, expected: Any, place: tuple | N
         if other is not None:
             checked.append("reference")
             if other.shape != result.shape or np.abs(other - result).max() > CLOSE:
-                raise AssertionError(f"not what the reference gives: off by {np.abs(other - result).max()}")
+                raise AssertionError(f"differs from the reference by {np.abs(other - result).max()}")
     return {"outcome": "loaded", "checked": checked}
 
 
 def main() -> None:
-    """A worker: says what it begins, and how it ended."""
+    """A worker: prints the start and the outcome of each case."""
     seed, start, stop, step = map(int, sys.argv[1:5])
     kinds, keep = sys.argv[5], Path(sys.argv[6]) if sys.argv[6] else None
     logging.disable(logging.CRITICAL)

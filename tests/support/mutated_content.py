@@ -1,4 +1,4 @@
-"""Files and answers as a careless or hostile writer makes them: good content with some changes, drawn by a seed."""
+"""Corrupt the content of files and server responses with seeded random changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import json
 import random
 
-DEEP = 100_000  # levels: beyond what any parser takes
+DEEP = 100_000  # levels, more than any parser accepts
 ODD = [
     *(None, True, False, 0, -1, 1, 7, 2**31, 2**63, 10**400, 0.5, -0.0, 1e39, 1e308),
     *(float("nan"), float("inf"), -float("inf"), "", "0", "1.0", "nan", "x" * 300, "a\0b", "\ud800", "\x1b]0;x\x07"),
@@ -14,12 +14,12 @@ ODD = [
 ]
 
 
-def places(content, path=()):
-    """The paths of all values in nested lists and dicts, that of the whole first."""
+def value_paths(content, path=()):
+    """The paths of all values in nested lists and dicts; the first is that of the whole."""
     found = [path]
     items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, value in items:
-        found += places(value, (*path, key))
+        found += value_paths(value, (*path, key))
     return found
 
 
@@ -27,7 +27,7 @@ def mutated(content, rng: random.Random):
     """A copy with one to three changes."""
     content = copy.deepcopy(content)
     for _ in range(rng.choice([1, 1, 2, 3])):
-        path = rng.choice(places(content))
+        path = rng.choice(value_paths(content))
         if not path:
             continue
         parent = content
@@ -67,21 +67,21 @@ def wrap(parent, key, rng):
 
 
 def damaged(content: bytes, rng: random.Random) -> bytes:
-    """The bytes with one change: cut, a byte changed, or something put in."""
-    place = rng.randrange(len(content) + 1)
+    """The bytes with one change: truncated, changed or inserted."""
+    at = rng.randrange(len(content) + 1)
     odd = [b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"[" * DEEP, b'{"a":' * DEEP, b"9" * 5000, b"\n", b"\r", b'"', b"="]
     return rng.choice(
         [
-            content[:place],
-            content[place:],
-            content[:place] + bytes([rng.randrange(256)]) + content[place + 1 :],
-            content[:place] + rng.choice(odd) + content[place:],
+            content[:at],
+            content[at:],
+            content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :],
+            content[:at] + rng.choice(odd) + content[at:],
             b"",
         ]
     )
 
 
 def mutated_json(content, rng: random.Random) -> bytes:
-    """JSON with changes in its values, or in its bytes."""
+    """JSON with changed values or bytes."""
     raw = json.dumps(mutated(content, rng) if rng.random() < 0.8 else content).encode("utf-8", "surrogatepass")
     return damaged(raw, rng) if rng.random() < 0.25 else raw

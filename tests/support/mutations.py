@@ -1,7 +1,4 @@
-"""Files that went wrong: seeded mutations of bytes and of JSON values, for tests that open folders of ours.
-
-A case is a function that makes a whole folder, the files in it to mutate, and a function that opens and uses it.
-"""
+"""Seeded mutations of bytes and JSON values, for tests that open folders written by Twinvec."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Case:
-    """``make`` fills a folder; each of ``files`` is mutated in its first ``head`` bytes; ``use`` opens and uses it.
+    """``make`` fills a folder; ``files`` are mutated in their first ``head`` bytes; ``use`` opens the folder.
 
-    ``use`` gives something that can be compared; what a mutation leaves readable must give the same.
+    ``use`` returns a comparable result, which must be the same after every mutation that it accepts.
     """
 
     name: str
@@ -34,7 +31,7 @@ VALUES: list[Any] = [
 
 
 def mutated(content: bytes, rng: random.Random, head: int | None = None) -> bytes:
-    """Another content; half of JSON files stay JSON."""
+    """Changed content; about half of the JSON files stay valid JSON."""
     if head is None and rng.random() < 0.6:
         try:
             return json.dumps(_other_value(json.loads(content), rng)).encode()
@@ -46,9 +43,9 @@ def mutated(content: bytes, rng: random.Random, head: int | None = None) -> byte
 
 
 def _other_value(value: Any, rng: random.Random) -> Any:
-    """The value with one of its parts replaced, removed, added or nested without end."""
-    places = list(_places(value))
-    holder, key = rng.choice(places)
+    """The value with one part replaced, removed, added or deeply nested."""
+    items = list(_items(value))
+    holder, key = rng.choice(items)
     kind = rng.randrange(10)
     if kind == 0:
         del holder[key]
@@ -57,7 +54,7 @@ def _other_value(value: Any, rng: random.Random) -> Any:
     elif kind == 2:
         holder[key] = _nested(rng.choice([5, 200, 700]))
     elif kind == 3:
-        holder[key] = rng.choice([rng.choice(places)[0], holder[key]])
+        holder[key] = rng.choice([rng.choice(items)[0], holder[key]])
     elif isinstance(holder[key], int) and kind < 7:
         holder[key] += rng.choice([-1, 1, 7, -(10**6), 10**12])
     else:
@@ -72,11 +69,11 @@ def _nested(depth: int) -> Any:
     return value
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in list(items):
         yield value, key
-        yield from _places(inner)
+        yield from _items(inner)
 
 
 def _flip(content: bytes, rng: random.Random) -> bytes:
@@ -97,7 +94,7 @@ BYTE_CHANGES: list[Callable[[bytes, random.Random], bytes]] = [
 
 
 def failures(case: Case, folder: Path, n: int, seed: int, expected: tuple[type[Exception], ...]) -> list[str]:
-    """Mutate ``n`` times; what was not either an expected error or the result of the whole folder."""
+    """Mutate ``n`` times; return the cases with neither an expected error nor the right result."""
     case.make(folder)
     right, rng, wrong = case.use(folder), random.Random(seed), []
     for number in range(n):
@@ -111,7 +108,7 @@ def failures(case: Case, folder: Path, n: int, seed: int, expected: tuple[type[E
         except expected:
             pass
         except Exception as error:
-            said = f"{type(error).__name__}: {error!s:.200}"
-            wrong.append(f"{case.name} {number}: {said} from {path.name}: {path.read_bytes()[:300]!r}")
+            message = f"{type(error).__name__}: {error!s:.200}"
+            wrong.append(f"{case.name} {number}: {message} from {path.name}: {path.read_bytes()[:300]!r}")
         path.write_bytes(whole)
     return wrong

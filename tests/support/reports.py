@@ -32,7 +32,7 @@ def evaluation(name="my <model>", **options):
 
 
 class Checker(HTMLParser):
-    """Notes every element that is not closed, or closed twice."""
+    """Records elements that are not closed, or closed twice."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Local HTTP and HTTPS servers whose answers a test chooses."""
+"""Local HTTP and HTTPS servers with custom responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CERTIFICATE = Path(__file__).parent / "localhost.pem"  # clients trust it with S
 
 @contextmanager
 def serving(answer, *, secure=False, port=0):
-    """Run a server; ``answer(handler, body)`` replies to each request. Gives its address."""
+    """Run a server and yield its address; ``answer(handler, body)`` responds to each request."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -44,7 +44,7 @@ def serving(answer, *, secure=False, port=0):
 
 
 def reply(handler, status, content, headers=()):
-    """Send a whole answer."""
+    """Send a complete response."""
     handler.send_response(status)
     for name, value in headers:
         handler.send_header(name, value)

@@ -1,6 +1,6 @@
-"""Writes small model folders of every architecture with seeded random weights. Needs no torch.
+"""Write small model folders of every architecture with seeded random weights, without torch.
 
-The parameter names and shapes are those of the public checkpoints; the parity tests hold them against transformers.
+The parameter names and shapes are those of public checkpoints; the parity tests compare them with transformers.
 """
 
 from __future__ import annotations
@@ -12,59 +12,12 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-WORDS = [
-    "the",
-    "a",
-    "cat",
-    "dog",
-    "bird",
-    "sits",
-    "runs",
-    "sleeps",
-    "on",
-    "in",
-    "under",
-    "mat",
-    "tree",
-    "house",
-    "red",
-    "blue",
-    "small",
-    "large",
-    "is",
-    "was",
-    "and",
-    "or",
-    "not",
-    "good",
-    "bad",
-    "man",
-    "woman",
-    "child",
-    "reads",
-    "writes",
-    "book",
-    "letter",
-    "to",
-    "from",
-    "with",
-    "of",
-    "city",
-    "river",
-    "water",
-    "rain",
-    "sun",
-    "moon",
-    "happy",
-    "sad",
-    "old",
-    "new",
-]
+WORDS = (  # noqa: SIM905
+    "the a cat dog bird sits runs sleeps on in under mat tree house red blue small large is was and or not "
+    "good bad man woman child reads writes book letter to from with of city river water rain sun moon happy sad old new"
+).split()
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-CHARACTERS = [
-    *"abcdefghijklmnopqrstuvwxyz0123456789.,!?'",
-    *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz0123456789"),
-]
+CHARACTERS = [*"abcdefghijklmnopqrstuvwxyz0123456789.,!?'", *(f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz0123456789")]
 VOCABULARY = list(dict.fromkeys([*SPECIAL, *WORDS, *CHARACTERS]))
 WIDTH, HEADS, INNER, LAYERS, POSITIONS = 32, 4, 64, 3, 40
 
@@ -144,10 +97,9 @@ FAMILIES: dict[str, dict[str, object]] = {
 
 
 def vocabulary(config: dict) -> dict[str, int]:
-    """Token to id. RoBERTa's kin have padding at 1, which no other token may take."""
-    special = list(SPECIAL)
-    place = config["pad_token_id"]
-    special[0], special[place] = special[place], special[0]
+    """Token to id. RoBERTa and its relatives have the padding token at 1."""
+    special, padding = list(SPECIAL), config["pad_token_id"]
+    special[0], special[padding] = special[padding], special[0]
     return {token: i for i, token in enumerate([*special, *VOCABULARY[len(SPECIAL) :]])}
 
 
@@ -274,7 +226,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 def write_plain_model(folder: Path, family: str, seed: int = 0) -> Path:
-    """A plain transformers folder: config, weights, tokenizer; no sentence model."""
+    """A plain transformers folder with config, weights and tokenizer, which is not a sentence model."""
     config = FAMILIES[family]
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", config)
@@ -283,11 +235,7 @@ def write_plain_model(folder: Path, family: str, seed: int = 0) -> Path:
     tiny_tokenizer(config).save(str(folder / "tokenizer.json"))
     special = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
     names = ["input_ids", "attention_mask", *(["token_type_ids"] if "type_vocab_size" in config else [])]
-    limits = {
-        "model_max_length": POSITIONS,
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_input_names": names,
-    }
+    limits = {"model_max_length": POSITIONS, "tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": names}
     write_json(folder / "tokenizer_config.json", limits | special)
     return folder
 
@@ -303,7 +251,7 @@ def write_tiny_model(
     extra: tuple[str, ...] = ("Normalize",),
     seed: int = 0,
 ) -> Path:
-    """A sentence-transformers folder of the old generation around a tiny backbone."""
+    """A sentence-transformers folder in the older layout, with a tiny backbone."""
     write_plain_model(folder, family, seed)
     kinds = ["Transformer", "Pooling", *extra]
     paths = ["", *(f"{i}_{kind}" for i, kind in enumerate(kinds[1:], start=1))]

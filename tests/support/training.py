@@ -20,7 +20,7 @@ def sentence(rng: random.Random) -> str:
 
 
 def write_nli(path: Path, n: int = 60, seed: int = 0) -> Path:
-    """Premises come three times, as in SNLI; the label follows from the hypothesis' first word."""
+    """Each premise occurs three times, as in SNLI; the label depends on the first word of the hypothesis."""
     rng = random.Random(seed)
     lines = ["label\tpremise\thypothesis"]
     for i in range(n):
@@ -32,7 +32,7 @@ def write_nli(path: Path, n: int = 60, seed: int = 0) -> Path:
 
 
 def write_sts(path: Path, n: int = 40, seed: int = 1) -> Path:
-    """The score is the share of common words, times five."""
+    """The score is five times the share of common words."""
     rng = random.Random(seed)
     lines = ["score\ttext1\ttext2"]
     for _ in range(n):
@@ -59,15 +59,15 @@ def sts_source(path: Path) -> DataSource:
 
 
 def make_recipe(folder: Path, model: Path, *, dev: bool = True, **settings):
-    """Softmax on made-up pairs, judged on made-up scores."""
+    """Softmax on generated pairs, evaluated on generated scores."""
     from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings
 
     nli = DataSource(str(write_nli(folder / "nli.tsv")), "labelled_pairs")
-    usual = {"batch_size": 8, "learning_rate": 1e-3, "epochs": 2}
+    defaults = {"batch_size": 8, "learning_rate": 1e-3, "epochs": 2}
     return Recipe(
         ModelPart(str(model)),
         (DataPart(nli, "softmax"),),
-        TrainSettings(**usual | settings),
+        TrainSettings(**defaults | settings),
         DevPart(sts_source(write_sts(folder / "sts.tsv")), every=5) if dev else None,
     )
 
@@ -77,7 +77,7 @@ def with_settings(recipe, **settings):
 
 
 def run(recipe, target: Path, **options):
-    """All events of a whole run."""
+    """Run a recipe and return all events."""
     from twinvec.training.run import RunOptions, run_recipe
 
     return list(run_recipe(recipe, target, RunOptions(**options)))

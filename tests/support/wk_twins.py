@@ -1,4 +1,4 @@
-"""SBERT-WK the slow and obvious way, one token and one layer at a time: twins of ``twinvec.wk``, for tests only."""
+"""A slow and simple SBERT-WK, one token and one layer at a time, to test ``twinvec.wk``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def qr_weights(vectors, window=2):
-    """The authors' weights of one token's layers ``(layers, width)``, by QR of every window, as they compute them."""
+    """The weights of one token's layers ``(layers, width)`` as in the authors' code, by QR of every window."""
     n_layers = len(vectors)
     alignment, novelty = np.zeros(n_layers), np.zeros(n_layers)
     for k in range(n_layers):
@@ -23,14 +23,14 @@ def qr_weights(vectors, window=2):
 
 
 def svd_weights(vectors, window=2):
-    """The paper's weights of one token's layers, by SVD of every context."""
+    """The weights of one token's layers as in the paper, by SVD of every context."""
     n_layers = len(vectors)
     alignment, novelty = np.zeros(n_layers), np.zeros(n_layers)
     for k in range(n_layers):
-        places = [j for j in range(k - window, k + window + 1) if j != k and 0 <= j < n_layers]
-        context = np.stack([vectors[j] for j in places], axis=1)
+        context_layers = [j for j in range(k - window, k + window + 1) if j != k and 0 <= j < n_layers]
+        context = np.stack([vectors[j] for j in context_layers], axis=1)
         length = np.linalg.norm(vectors[k])
-        cosines = [vectors[k] @ vectors[j] / (length * np.linalg.norm(vectors[j])) for j in places]
+        cosines = [vectors[k] @ vectors[j] / (length * np.linalg.norm(vectors[j])) for j in context_layers]
         basis = np.linalg.svd(context, full_matrices=False)[0]
         alignment[k] = 1 / np.mean(cosines)
         novelty[k] = np.linalg.norm(vectors[k] - basis @ (basis.T @ vectors[k])) / length
@@ -38,7 +38,7 @@ def svd_weights(vectors, window=2):
 
 
 def slow_vector(states, mode, window=2, omega=0.5):
-    """The vector of one text: ``(layers, tokens, width)``, only layers and real tokens that are read."""
+    """The vector of one text from its states ``(layers, tokens, width)``, without unused layers and padding."""
     if mode == "reference":
         states = states[:, :-1]  # [SEP] is not read
     words, moved = [], []

@@ -131,8 +131,8 @@ def test_one_default_range_of_scores(tmp_path):
 
 
 @pytest.mark.parametrize("pair", ["premise", "=a", "premise=", " = "])
-def test_what_is_not_role_and_column_is_refused(pair):
-    with pytest.raises(InputError, match="is not of the form ROLE=COLUMN"):
+def test_options_that_are_not_role_and_column_are_refused(pair):
+    with pytest.raises(InputError, match="does not have the form ROLE=COLUMN"):
         parse_roles([pair])
 
 

@@ -405,7 +405,7 @@ def test_a_candidate_that_is_left_out_gets_no_gradient_and_the_own_positive_alwa
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_a_pair_is_no_wrong_answer_to_its_repetition(symmetric):
+def test_a_repeated_pair_is_not_a_negative_of_itself(symmetric):
     anchor, positive = torch.randn(2, 1, 4, generator=torch.Generator().manual_seed(0))
     vectors = {"anchor": anchor[[0, 0]], "positive": positive[[0, 0]]}
     ids = {"anchor": torch.tensor([5, 5]), "positive": torch.tensor([6, 6])}
@@ -516,7 +516,7 @@ def test_a_teacher_of_the_same_width_needs_no_matrix():
     assert [len(list(each.parameters())) for each in objective.objectives] == [0, 1]
 
 
-def test_of_several_teachers_each_counts_alike():
+def test_several_teachers_have_equal_weights():
     objective = DistillationObjective(2, [2, 3], loss="cosine", similarity_weight=5.0)
     generator = torch.Generator().manual_seed(0)
     text, first, second = (torch.randn(4, width, generator=generator) for width in (2, 2, 3))

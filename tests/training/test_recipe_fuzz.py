@@ -64,7 +64,7 @@ def test_the_recipes_that_are_changed_here_are_good(tmp_path, recipe):
     assert len(read_recipe(tmp_path / "recipe.toml").data) == len(recipe["data"])
 
 
-def test_a_changed_recipe_is_read_as_it_stands_or_refused(tmp_path):
+def test_a_corrupted_recipe_is_read_literally_or_refused(tmp_path):
     rng = random.Random(21)
     file, again = tmp_path / "recipe.toml", tmp_path / "again.toml"
     n_good = 0

@@ -45,7 +45,7 @@ KINDS = ("nli", "sts", "triplets", "ranking")
 
 @pytest.mark.usefixtures("with_torch")
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_way_to_train_gives_a_model(kind, files, tiny_bert, tmp_path):
+def test_each_training_command_gives_a_model(kind, files, tiny_bert, tmp_path):
     result = call(
         *("train", kind, files[kind], "-m", tiny_bert, "-o", tmp_path / "model", "--max-steps", 3),
         *("--dev", files["sts"], "--test", files["sts"], "--matryoshka", 8),
@@ -63,7 +63,7 @@ def test_without_a_model_training_starts_from_our_own(files, tmp_path):
 
 
 @pytest.mark.usefixtures("with_torch")
-def test_a_recipe_is_recognised_by_its_ending_and_trains_what_the_options_did(files, tiny_bert, tmp_path, monkeypatch):
+def test_a_recipe_is_recognized_by_its_extension_and_trains_like_the_options(files, tiny_bert, tmp_path, monkeypatch):
     call("train", "nli", files["nli"], "-m", tiny_bert, "-o", tmp_path / "one", "--max-steps", 4, "--seed", 3)
     monkeypatch.chdir(tmp_path)
     call("train", "nli", "nli.tsv", "-m", tiny_bert, "-o", "relative", "--max-steps", 4, "--seed", 3)
@@ -141,14 +141,14 @@ def test_bad_recipes_are_refused(content, tmp_path):
     assert BAD_RECIPES[content] in result.stderr
 
 
-def test_a_name_that_is_neither_a_command_nor_a_recipe_is_a_wrong_call():
+def test_a_name_that_is_neither_a_command_nor_a_recipe_is_a_usage_error():
     assert "No such command 'nil'" in call("train", "nil", exit_code=2).stderr
 
 
 @pytest.mark.usefixtures("with_torch")
 def test_options_that_would_be_forgotten_are_refused(files, tiny_bert, tmp_path):
     arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o", tmp_path / "m", "--patience", 2)
-    assert "need a --dev FILE" in call(*arguments, exit_code=2).stderr
+    assert "require --dev FILE" in call(*arguments, exit_code=2).stderr
     (tmp_path / "recipe.toml").write_text("")
     arguments = ("distill", tmp_path / "recipe.toml", "-o", tmp_path / "m", "--epochs", 2)
     assert "--epochs belongs in the recipe" in call(*arguments, exit_code=2).stderr
@@ -156,7 +156,7 @@ def test_options_that_would_be_forgotten_are_refused(files, tiny_bert, tmp_path)
 
 @pytest.mark.usefixtures("with_torch")
 @pytest.mark.parametrize("command", ["train", "distill"])
-def test_that_a_pickle_may_be_read_is_not_for_a_recipe_to_say(tmp_path, monkeypatch, command):
+def test_a_recipe_cannot_allow_a_pickle(tmp_path, monkeypatch, command):
     from twinvec.training import Finished
 
     started = []
@@ -180,7 +180,7 @@ def test_that_a_pickle_may_be_read_is_not_for_a_recipe_to_say(tmp_path, monkeypa
 
 
 @pytest.mark.usefixtures("with_torch")
-def test_folders_that_cannot_be_are_refused_by_name(files, tiny_bert, tmp_path, monkeypatch):
+def test_invalid_folders_are_refused_by_name(files, tiny_bert, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     arguments = ("train", "nli", files["nli"], "-m", tiny_bert, "-o")
     assert "file/model: Not a directory" in call(*arguments, tmp_path / "file/model", exit_code=1).stderr
@@ -235,7 +235,7 @@ def test_without_the_extra_training_says_what_to_install(files, tiny_bert, tmp_p
 
 @pytest.mark.usefixtures("with_torch")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_saves_and_the_same_command_goes_on(sent, files, tiny_bert, tmp_path):
+def test_an_interrupt_saves_and_the_same_command_continues(sent, files, tiny_bert, tmp_path):
     arguments = ["train", "nli", files["nli"], "-m", str(tiny_bert), "--epochs", "60", "--batch-size", "4"]
     command = [sys.executable, "-m", "twinvec.cli", *arguments, "-o", str(tmp_path / "model")]
     log = tmp_path / "model.run/log.jsonl"
@@ -249,7 +249,7 @@ def test_an_interrupt_saves_and_the_same_command_goes_on(sent, files, tiny_bert,
     assert "Stopping after this step" in errors and "Traceback" not in errors
     assert (tmp_path / "model.run/checkpoint.safetensors").is_file() and not (tmp_path / "model").exists()
     result = call(*arguments, "-o", tmp_path / "model")
-    assert "Going on after step" in result.stderr
+    assert "Resuming after step" in result.stderr
 
 
 def wait_for(condition, process: subprocess.Popen, seconds: float = 60) -> None:

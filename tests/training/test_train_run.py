@@ -75,7 +75,7 @@ def test_a_run_learns_and_its_folder_gives_the_same_vectors_everywhere(recipe, t
     np.testing.assert_allclose(theirs, vectors, atol=1e-5)
 
 
-def test_the_folder_tells_how_it_came_about(recipe, tmp_path):
+def test_the_folder_documents_its_training(recipe, tmp_path):
     from twinvec.training.recipe_file import read_recipe
 
     recipe = replace(recipe, test=(sts_source(write_sts(tmp_path / "test.tsv", seed=9)),))
@@ -119,7 +119,7 @@ def test_patience_ends_a_run_and_a_second_start_does_not_go_on(recipe, tmp_path)
     assert len(scores) == best + 3 and events[-1].step == best + 1
 
 
-def test_a_run_that_patience_has_ended_does_not_go_on(recipe, tmp_path, monkeypatch):
+def test_a_run_stopped_by_patience_does_not_continue(recipe, tmp_path, monkeypatch):
     from twinvec.training.network import Network
 
     recipe = with_settings(replace(recipe, dev=DevPart(recipe.dev.source, every=1, patience=2)), epochs=40)
@@ -273,7 +273,7 @@ def test_a_checkpoint_of_another_recipe_is_refused_and_kept(recipe, tmp_path):
     assert events[0].step == 0
 
 
-def test_a_broken_checkpoint_is_no_traceback(recipe, tmp_path):
+def test_a_broken_checkpoint_gives_no_traceback(recipe, tmp_path):
     stopped_after(recipe, tmp_path / "model", 3)
     (tmp_path / "model.run/checkpoint.safetensors").write_bytes(b"not a checkpoint")
     with pytest.raises(TrainingError, match="is no checkpoint of Twinvec"):
@@ -360,7 +360,7 @@ def test_two_processes_train_as_one_with_the_joint_batch(tmp_path, tiny_bert, ca
             assert left.get(name, 0) == pytest.approx(right.get(name, 0), abs=tolerance)
 
 
-def test_several_processes_refuse_with_one_voice(tmp_path, tiny_bert):
+def test_several_processes_print_one_error(tmp_path, tiny_bert):
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken/mine.txt").write_text("mine")
     arguments = ["train", "nli", str(write_nli(tmp_path / "nli.tsv")), "-m", str(tiny_bert)]
@@ -483,7 +483,7 @@ def test_seeds_are_reported_and_done_ones_are_not_trained_again(recipe, tmp_path
     assert done(tmp_path / "model") == [False, False, False]
 
 
-def test_nothing_that_another_recipe_left_is_used(recipe, tmp_path):
+def test_leftovers_of_another_recipe_are_not_used(recipe, tmp_path):
     """The start model of another recipe was reused: the result had layer 0, while its recipe said 2."""
     small = lambda layer: replace(recipe, model=replace(recipe.model, layers=(layer,)))  # noqa: E731
     events = run_recipe(small(0), tmp_path / "model")
@@ -532,7 +532,7 @@ def _safetensors(progress):
     return len(header).to_bytes(8, "little") + header
 
 
-def test_a_damaged_run_folder_is_an_error_of_ours(recipe, tmp_path):
+def test_a_damaged_run_folder_raises_a_twinvec_error(recipe, tmp_path):
     recipe = with_settings(recipe, epochs=1)
     stopped_after(recipe, tmp_path / "model", 5)
     (tmp_path / "model.run").rename(tmp_path / "kept")
@@ -552,7 +552,7 @@ def test_a_damaged_run_folder_is_an_error_of_ours(recipe, tmp_path):
             shutil.rmtree(tmp_path / "model.run")
 
 
-def test_best_weights_that_are_damaged_are_an_error_of_ours(recipe, tmp_path):
+def test_damaged_best_weights_raise_a_twinvec_error(recipe, tmp_path):
     recipe = with_settings(recipe, epochs=1)
     stopped_after(recipe, tmp_path / "model", 7)
     training = Namespace(network=torch.nn.Linear(2, 2))

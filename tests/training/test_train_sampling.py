@@ -66,7 +66,7 @@ def test_in_turn_repeats_the_smaller_set_and_in_proportion_does_not():
     assert sorted(seen.tolist()) == list(range(16))
 
 
-def test_a_share_of_two_shows_every_row_twice():
+def test_a_share_of_two_uses_every_row_twice():
     plan = plan_epoch([SampledSet(np.ones(24, dtype=int), share=2.0)], 8)
     assert np.bincount(np.concatenate([batch.rows for batch in plan])).tolist() == [2] * 24
 

@@ -54,7 +54,7 @@ def test_layers_are_kept_in_the_order_in_which_they_are_named(tiny_bert, encoder
     assert np.abs(turned.encode(TEXTS) - encoder.encode(TEXTS)).max() > 1e-3
 
 
-def test_neurons_that_do_nothing_are_the_first_to_go(tmp_path):
+def test_unused_neurons_are_pruned_first(tmp_path):
     from safetensors.numpy import load_file, save_file
 
     folder = write_tiny_model(tmp_path / "model")
@@ -68,14 +68,14 @@ def test_neurons_that_do_nothing_are_the_first_to_go(tmp_path):
     np.testing.assert_allclose(small.encode(TEXTS), twinvec.load(folder).encode(TEXTS), atol=1e-6)
 
 
-def test_what_the_model_of_the_package_keeps_is_float32(tmp_path):
+def test_the_pruned_shipped_model_is_float32(tmp_path):
     small = shrunk(twinvec.load().folder.path, tmp_path / "small", layers=[0], n_inner=64)
     assert inspect_model(tmp_path / "small").stored == "float32"
     assert np.allclose(np.linalg.norm(small.encode(["a cat", "the stock market"]), axis=1), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("layers", [[LAYERS], [-1], [0, 0]])
-def test_layers_that_there_are_not_are_refused(tiny_bert, tmp_path, layers):
+def test_nonexistent_layers_are_refused(tiny_bert, tmp_path, layers):
     with pytest.raises(InputError, match=f"layers must be different numbers from 0 to {LAYERS - 1} for this model"):
         shrunk(tiny_bert, tmp_path / "small", layers=layers)
     assert list(tmp_path.iterdir()) == []
@@ -160,7 +160,7 @@ def test_a_small_student_is_taught_and_stored_as_int8(tiny_folders, tmp_path):
     assert 'stored = "int8"' in card and "other libraries read wrongly" in card and "sentence-transformers" not in card
 
 
-def test_what_is_stored_as_int8_can_be_trained_on(tiny_bert, tmp_path):
+def test_a_model_stored_as_int8_can_be_trained(tiny_bert, tmp_path):
     recipe = with_settings(make_recipe(tmp_path, tiny_bert), epochs=1)
     run(replace(recipe, model=replace(recipe.model, stored="int8")), tmp_path / "one")
     run(replace(recipe, model=ModelPart(str(tmp_path / "one"))), tmp_path / "two")

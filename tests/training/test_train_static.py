@@ -80,7 +80,7 @@ def test_training_and_the_encoder_give_the_same_vectors(tmp_path, tiny_bert):
     assert np.abs(network.encode(tokens.rows(range(len(tokens)))) - expected).max() < 1e-6
 
 
-def test_frequent_tokens_start_light(tiny_bert):
+def test_frequent_tokens_start_with_low_weights(tiny_bert):
     folder = twinvec.load(tiny_bert).folder
     tokenizer = load_tokenizer(folder.backbone)
     counts = np.zeros(tokenizer.n_vocabulary, dtype=np.int64)

@@ -88,7 +88,7 @@ def test_no_test_uses_the_users_cache(tmp_path_factory):
     assert cache_folder().is_relative_to(tmp_path_factory.getbasetemp())
 
 
-def test_a_kill_between_blocks_costs_at_most_a_block(embedded, tiny_bert, tmp_path, monkeypatch):
+def test_a_kill_between_blocks_loses_at_most_one_block(embedded, tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setattr(Recorded, "n_calls_left", 2)
     with pytest.raises(KeyboardInterrupt):
         vectors_of([tiny_bert], TEXTS, tmp_path / "work")

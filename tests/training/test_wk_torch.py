@@ -59,7 +59,7 @@ def test_gradients_are_those_of_finite_differences(mode):
 
 
 @pytest.mark.parametrize("family", ["bert", "albert", "modernbert"])
-def test_a_folder_with_it_is_trained_and_gives_the_engines_vectors(tmp_path, tiny_folders, family):
+def test_a_folder_with_wk_is_trained_and_gives_the_engines_vectors(tmp_path, tiny_folders, family):
     folder = replace(read_model_folder(tiny_folders[family]), modules=(WK(SETTINGS), Normalize()))
     table = tokenize(TEXTS, load_tokenizer(folder.backbone), 24)
     rows = table.rows(range(len(table)))

@@ -1,4 +1,4 @@
-"""What the layers of a model do to texts, and which way to read them is best for some pairs. No torch."""
+"""What the layers of a model do to texts, and which readout scores best on labeled pairs. No torch."""
 
 from twinvec.analysis.layers import LayerSurvey, survey_layers
 from twinvec.analysis.words import MovingWord, WordGroups

@@ -42,11 +42,11 @@ TEXTS_PER_BLOCK = 512
 
 @dataclass(frozen=True, eq=False)
 class LayerSurvey:
-    """What a model's layers do to a corpus.
+    """How a model's layers change the tokens of a corpus.
 
-    ``cosines``, ``(layers + 1, layers + 1)``, is the mean over all tokens of the cosine between two layers, the
-    embeddings first; special tokens do not count. ``words``, by rising variance, are those that are one token; their
-    variance is that of the cosines between neighbour layers from ``layer_start`` on, the paper's measure of importance.
+    ``cosines``, ``(layers + 1, layers + 1)``, is the mean cosine between two layers over all tokens but special ones,
+    embeddings first. ``words``, by increasing variance, has the words that are a single token; their variance is of the
+    cosines between adjacent layers from ``layer_start`` on, the paper's measure of importance.
     """
 
     model: str
@@ -58,15 +58,15 @@ class LayerSurvey:
 
     @property
     def n_layers(self) -> int:
-        """Layers of the model, the embeddings not counted."""
+        """The number of layers, without the embeddings."""
         return len(self.cosines) - 1
 
     def at_distance(self, k: int) -> Numbers:
-        """Mean cosine of each layer from ``k`` on to the one ``k`` before it: ``(layers + 1 - k,)``."""
+        """Mean cosine of each layer from ``k`` on with the layer ``k`` before it: ``(layers + 1 - k,)``."""
         return np.asarray(np.diagonal(self.cosines, k))
 
     def frequent(self, min_count: int) -> list[MovingWord]:
-        """The words that were seen this often, by rising variance."""
+        """The words that occur at least this often, by increasing variance."""
         return [each for each in self.words if each.n_seen >= min_count]
 
 
@@ -77,10 +77,10 @@ def survey_layers(
     layer_start: int | None = None,
     function_words: Collection[str] = FUNCTION_WORDS,
 ) -> list[LayerSurvey]:
-    """Survey some models, by name, over the same texts, which are read once; prompts are not put before them.
+    """Survey named models over the same texts, which are read once, without prompts.
 
-    ``layer_start`` is the first layer whose changes count for the variance of words; by default SBERT-WK's, a third of
-    the layers.
+    ``layer_start`` is the first layer that counts for the variance of words; the default is SBERT-WK's, a third of the
+    layers.
     """
     for encoder in encoders.values():
         check_has_layers(encoder)
@@ -99,13 +99,13 @@ def check_has_layers(encoder: Encoder) -> None:
     """Refuse a static model."""
     if encoder.folder.is_static:
         raise InputError(
-            f"{encoder.folder.path} is a static model: it looks token vectors up, and has no layers.",
-            hint="Use a model that has a Transformer.",
+            f"{encoder.folder.path} is a static model: it looks up token vectors and has no layers.",
+            hint="Use a Transformer model.",
         )
 
 
 class _Tally:
-    """Sums over all tokens that were read so far: one matrix, and two numbers for each word of the vocabulary."""
+    """Sums over all tokens read so far: one matrix, and two numbers per word."""
 
     def __init__(self, encoder: Encoder, settings: WKSettings) -> None:
         self.encoder, self.settings = encoder, settings
@@ -116,7 +116,7 @@ class _Tally:
         self.lock = Lock()
 
     def read(self, texts: Sequence[str]) -> None:
-        """Take in some texts."""
+        """Add some texts."""
         words = words_of(self.encoder, texts)
         self.encoder.visit_layers(texts, lambda batch: self._add(batch, words), prompt="")
 
@@ -140,16 +140,16 @@ class _Tally:
                         entry[1] += variance
 
     def _is_own(self, batch: LayerBatch) -> NDArray[np.bool_]:
-        """Which tokens, ``(batch, tokens)``, are the text's own, and not special ones around it."""
+        """Which tokens, ``(batch, tokens)``, belong to the text and are not special tokens."""
         tokenizer = self.encoder.tokenizer
         index = np.arange(batch.tokens.mask.shape[1])
         ends = batch.tokens.mask.sum(axis=1, keepdims=True) - len(tokenizer.suffix)
         return np.asarray((index >= len(tokenizer.prefix)) & (index < ends))
 
     def result(self, name: str, n_texts: int, function_words: Collection[str]) -> LayerSurvey:
-        """All of it as means."""
+        """The survey, with means instead of sums."""
         if self.cosines is None or not self.n_tokens:
-            raise InputError(f"{name} finds no token in the {n_texts:,} texts.", hint="Give texts that are not empty.")
+            raise InputError(f"{name} finds no token in the {n_texts:,} texts.", hint="Use texts that are not empty.")
         words = [
             MovingWord(word, int(count), total / count, word in function_words)
             for word, (count, total) in self.words.items()
@@ -160,9 +160,9 @@ class _Tally:
 
 @dataclass(frozen=True, eq=False)
 class TextPicture:
-    """The weights of a text's layers, ``(layers, tokens)`` from ``layer_start`` on, and of its tokens, ``(tokens,)``.
+    """SBERT-WK's weights of layers, ``(layers, tokens)`` from ``layer_start`` on, and of tokens, ``(tokens,)``.
 
-    Over the layers of a token the weights sum to 1, and so does ``importance`` over the tokens.
+    The weights of a token sum to 1 over its layers, and ``importance`` sums to 1 over the tokens.
     """
 
     model: str
@@ -174,14 +174,14 @@ class TextPicture:
 
 
 def picture_text(encoder: Encoder, text: str, *, model: str, settings: WKSettings | None = None) -> TextPicture:
-    """The picture of one text; special tokens are part of it."""
+    """The weights of one text, including its special tokens."""
     settings = settings or WKSettings()
     layers = encoder.encode_layers(text, prompt="")[0]
     if not layers.size:
-        raise InputError(f"{model} finds no token in the text {text!r:.80}.", hint="Give a text that is not empty.")
-    ids = encoder.tokenizer.ids([text])[0]
-    room = layers.shape[1] - encoder.tokenizer.n_special
-    tokens = encoder.tokenizer.tokens(encoder.tokenizer.add_special_tokens(encoder.tokenizer.cut(ids, room)))
+        raise InputError(f"{model} finds no token in the text {text!r:.80}.", hint="Use a text that is not empty.")
+    tokenizer = encoder.tokenizer
+    ids = tokenizer.cut(tokenizer.ids([text])[0], layers.shape[1] - tokenizer.n_special)
+    tokens = tokenizer.tokens(tokenizer.add_special_tokens(ids))
     start = settings.start(len(layers) - 1)
     cosines = layer_cosines(layers[start:])
     mask = read_tokens(np.ones((1, len(tokens)), dtype=np.int64), settings)
@@ -191,15 +191,14 @@ def picture_text(encoder: Encoder, text: str, *, model: str, settings: WKSetting
 
 @dataclass(frozen=True, slots=True)
 class LayerSettings:
-    """What is analyzed, and how much of it is shown.
+    """Settings of the analysis and its report.
 
     Args:
-        layer_start: the first layer whose changes count for words and pictures; by default SBERT-WK's, a third of the
-            layers.
-        max_distance: how far apart two layers are at most that are shown as lines.
-        n_words: how many words are shown of those that move least, in the middle, and most.
-        min_count: how often a word must have been seen to be ranked.
-        function_words: words that carry grammar, in lower case; by default a list of English ones.
+        layer_start: the first layer that counts for words and pictures; by default SBERT-WK's, a third of the layers.
+        max_distance: maximum distance between two layers in the line plot.
+        n_words: number of words to list in each of three groups: lowest, middle and highest variance.
+        min_count: minimum number of occurrences of a word in the ranking.
+        function_words: grammatical words, in lower case; by default an English list.
     """
 
     layer_start: int | None = None
@@ -214,7 +213,7 @@ DEFAULT_SETTINGS = LayerSettings()
 
 @dataclass(frozen=True, eq=False)
 class LayerFindings:
-    """Surveys of some models over the same texts, whose ``source`` is named, and pictures of some of these."""
+    """Surveys of several models over the same texts, from ``source``, and pictures of some texts."""
 
     source: str
     surveys: Sequence[LayerSurvey]
@@ -223,15 +222,15 @@ class LayerFindings:
 
     @property
     def distances(self) -> list[int]:
-        """1 to the furthest that any model has."""
+        """Distances between layers in the line plot: 1 to the maximum."""
         return list(range(1, min(self.settings.max_distance, max(each.n_layers for each in self.surveys)) + 1))
 
     def extremes(self, survey: LayerSurvey) -> Extremes:
-        """The words of a model to show."""
+        """The words of a model with the lowest, middle and highest variance."""
         return extremes(survey.frequent(self.settings.min_count), self.settings.n_words)
 
     def groups(self, survey: LayerSurvey) -> WordGroups | None:
-        """A model's function words against its content words."""
+        """A model's function words compared with its content words."""
         return group_words(survey.frequent(self.settings.min_count))
 
     def as_dict(self) -> dict[str, Any]:
@@ -280,13 +279,13 @@ def analyze_layers(
     pictures: int | Sequence[str] = 0,
     source: str = "texts",
 ) -> LayerFindings:
-    """Show how the states of texts change from layer to layer of some models; the texts are read once, in blocks.
+    """Analyze how the states of texts change from layer to layer; the texts are read once, in blocks.
 
     Args:
         models: a name, a folder, an encoder or a :class:`~twinvec.embedder.ModelEmbedder`, or several of them.
-        settings: what is analyzed, and how much of it is shown.
-        pictures: texts to draw as SBERT-WK weighs their tokens and layers, or how many of the first.
-        source: what the texts are called in reports.
+        settings: settings of the analysis and its report.
+        pictures: texts whose SBERT-WK weights to draw, or a number of texts from the start.
+        source: the name of the texts in reports.
 
     >>> found = analyze_layers(["A cat sits on the mat.", "The dog sleeps."])
     >>> found.surveys[0].model, found.surveys[0].cosines.shape
@@ -298,14 +297,10 @@ def analyze_layers(
     opened = [open_model(model) for model in listed]
     names = short_names([model.model for model in opened])
     encoders = {name: model.encoder for name, model in zip(names, opened, strict=True)}
-    surveys = survey_layers(
-        encoders,
-        chain(first, remaining),
-        layer_start=settings.layer_start,
-        function_words=settings.function_words,
-    )
+    all_texts, start = chain(first, remaining), settings.layer_start
+    surveys = survey_layers(encoders, all_texts, layer_start=start, function_words=settings.function_words)
     drawn = [
-        picture_text(encoder, text, model=name, settings=WKSettings(layer_start=settings.layer_start))
+        picture_text(encoder, text, model=name, settings=WKSettings(layer_start=start))
         for text in (first if isinstance(pictures, int) else pictures)
         for name, encoder in encoders.items()
     ]
@@ -313,18 +308,18 @@ def analyze_layers(
 
 
 def open_model(model: ModelLike | Embedder) -> ModelEmbedder:
-    """A model whose layers can be read; refuses what gives vectors only."""
+    """The embedder of a model with layers; refuses embedders that return only vectors."""
     embedder = as_embedder(model)
     if not isinstance(embedder, ModelEmbedder):
         raise InputError(
-            f"{embedder.name} gives vectors only, and not the layers behind them.",
-            hint="Give the name of a model, its folder, or an encoder.",
+            f"{embedder.name} returns only vectors, not the states of layers.",
+            hint="Use the name of a model, its folder, or an encoder.",
         )
     return embedder
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """What models are called in reports: the last part of the path, unless two share it.
+    """Names of models for reports: the last part of each path, or the full names if two are equal.
 
     >>> short_names(["/models/minilm", "org/mpnet/"]), short_names(["a/m", "b/m"])
     (['minilm', 'mpnet'], ['a/m', 'b/m'])

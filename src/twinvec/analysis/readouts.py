@@ -1,4 +1,4 @@
-"""Every way to read a text's vector from a model's layers, computed in one pass."""
+"""All readouts of a model (poolings of layers, SBERT-WK), computed in one pass over the texts."""
 
 from __future__ import annotations
 
@@ -27,24 +27,13 @@ from twinvec.progress import Progress
 from twinvec.types import Ids, Vectors
 from twinvec.wk import WKSettings, layer_cosines, sentence_vectors
 
-__all__ = [
-    "POOLERS",
-    "Candidate",
-    "ReadVectors",
-    "Readout",
-    "list_candidates",
-    "own_readout",
-    "pool",
-    "read_batch",
-    "read_vectors",
-    "why_not_saved",
-]
+__all__ = ["Candidate", "ReadVectors", "Readout", "list_candidates", "read_vectors", "why_not_saved"]
 
 Weights = NDArray[np.float32]  # (texts, tokens)
 
 
 def pool(states: Vectors, mask: Ids, modes: tuple[str, ...]) -> Vectors:
-    """Pooled states; those of several modes are joined in their order.
+    """Pooled states; several modes are concatenated in order.
 
     >>> states = np.array([[[1.0], [3.0], [99.0]]], dtype=np.float32)
     >>> pool(states, np.array([[1, 1, 0]]), ("mean", "max")).tolist()
@@ -58,7 +47,7 @@ def _sum(states: Vectors, weights: Weights) -> Vectors:
 
 
 def _total(weights: Weights) -> Weights:
-    # at least one token, also for a text of prompt only
+    # at least 1, because a text may have only prompt tokens
     return np.asarray(np.maximum(weights.sum(axis=1, keepdims=True), 1))
 
 
@@ -101,14 +90,14 @@ POOLERS: dict[str, Callable[[Vectors, Ids], Vectors]] = {
 }
 
 
-# By cosine, mean_sqrt_len_tokens is the same as mean, so it is not among them.
+# Without mean_sqrt_len_tokens, which has the same cosines as mean.
 POOLINGS = (("mean",), ("cls",), ("max",), ("weightedmean",), ("lasttoken",))
-CUT_FAMILIES = ("bert", "roberta", "distilbert", "mpnet", "electra", "albert")  # whose last layer needs no other part
+CUT_FAMILIES = ("bert", "roberta", "distilbert", "mpnet", "electra", "albert")  # no module follows the last layer
 
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """The mean of some ``layers``, 0 being the embeddings, pooled by ``modes``; or SBERT-WK where ``wk`` is set."""
+    """The mean of some ``layers`` (0 is the embeddings), pooled by ``modes``; or SBERT-WK if ``wk`` is set."""
 
     modes: tuple[str, ...] = ()
     layers: tuple[int, ...] = ()
@@ -116,7 +105,7 @@ class Readout:
 
     @property
     def name(self) -> str:
-        """For people.
+        """The name in reports.
 
         >>> Readout(("mean",), (1, 6)).name, Readout(wk=WKSettings("reference", 2)).name
         ('mean of layers 1 and 6', 'wk reference, from layer 2, window 2, omega 0.5')
@@ -136,12 +125,12 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name in reports."""
         return self.readout.name + ", whitened" * self.is_whitened
 
 
 def layers_name(layers: Sequence[int]) -> str:
-    """Some layers in words.
+    """The name of a set of layers.
 
     >>> layers_name((4,)), layers_name((1, 6)), layers_name((1, 2, 3))
     ('layer 4', 'layers 1 and 6', 'layers 1 to 3')
@@ -152,19 +141,20 @@ def layers_name(layers: Sequence[int]) -> str:
 
 
 def own_readout(folder: ModelFolder, n_layers: int) -> Readout:
-    """How the model reads its vectors itself."""
+    """The model's own readout."""
     if isinstance(folder.readout, WK):
-        return Readout(wk=_settled(folder.readout.settings, n_layers))
+        settings = folder.readout.settings
+        return Readout(wk=replace(settings, layer_start=settings.start(n_layers)))
     return Readout(folder.readout.modes, (n_layers,))
 
 
 def list_candidates(folder: ModelFolder, n_layers: int, *, without: Collection[str] = ()) -> list[Candidate]:
-    """All candidates for a model, its own readout first; ``without`` names parts that are left out."""
+    """All candidates for a model, its own readout first, except the parts in ``without``."""
     for part in without:
         if part not in SWEEP_PARTS:
             raise UnknownNameError("part of a sweep", part, SWEEP_PARTS)
     own = own_readout(folder, n_layers)
-    readouts = dict.fromkeys((own, *_fitting(folder, _readouts(own, n_layers, without))))
+    readouts = dict.fromkeys((own, *_compatible(folder, _readouts(own, n_layers, without))))
     kinds = (False,) if "whitening" in without else (False, True)
     return [Candidate(readout, is_whitened) for readout in readouts for is_whitened in kinds]
 
@@ -182,7 +172,7 @@ def _readouts(own: Readout, n_layers: int, without: Collection[str]) -> Iterator
 
 
 def layer_sets(n_layers: int) -> list[tuple[int, ...]]:
-    """Each layer, the last two, the first and the last, and all; averages leave the embeddings out.
+    """Each layer, the last two, the first and last, and all; averages exclude the embeddings.
 
     >>> layer_sets(3)
     [(0,), (1,), (2,), (3,), (2, 3), (1, 3), (1, 2, 3)]
@@ -193,7 +183,7 @@ def layer_sets(n_layers: int) -> list[tuple[int, ...]]:
 
 
 def wk_choices(n_layers: int) -> list[WKSettings]:
-    """The paper's settings and the authors' code's, and one changed at a time: omega, window, the first layer."""
+    """The settings of the paper and of the authors' code, then one change at a time: omega, window, first layer."""
     default = WKSettings(layer_start=WKSettings().start(n_layers))
     changed = [
         default,
@@ -208,66 +198,61 @@ def wk_choices(n_layers: int) -> list[WKSettings]:
     return list(dict.fromkeys(changed))
 
 
-def _settled(settings: WKSettings, n_layers: int) -> WKSettings:
-    """The same settings with their first layer as a number."""
-    return replace(settings, layer_start=settings.start(n_layers))
-
-
-def _fitting(folder: ModelFolder, readouts: Iterator[Readout]) -> Iterator[Readout]:
-    """Those as wide as what stands behind the pooling asks for, if anything there has a width."""
+def _compatible(folder: ModelFolder, readouts: Iterator[Readout]) -> Iterator[Readout]:
+    """The readouts whose width suits the modules after the pooling; any width if none of them has a fixed one."""
     has_width = any(isinstance(module, (Dense, LayerNorm)) for module in folder.modules[1:])
-    wanted = 1 if isinstance(folder.readout, WK) else len(folder.readout.modes)
+    n_modes = 1 if isinstance(folder.readout, WK) else len(folder.readout.modes)
     for readout in readouts:
-        if not has_width or (1 if readout.wk is not None else len(readout.modes)) == wanted:
+        if not has_width or (1 if readout.wk is not None else len(readout.modes)) == n_modes:
             yield readout
 
 
 def why_not_saved(readout: Readout, folder: ModelFolder, n_layers: int) -> str:
-    """Why a model folder cannot say this readout; empty if it can."""
+    """The reason why a model folder cannot store this readout; empty if it can."""
     if readout.wk is not None or readout.layers == (n_layers,):
         return ""
     if len(readout.layers) > 1:
         return "no module of a model folder averages layers"
     if readout.layers == (0,):
-        return "a model of no layers is none"
-    if is_supported(folder.config) and _is_cut(read_backbone(folder.config)):
+        return "a model needs at least one layer"
+    if is_supported(folder.config) and _can_drop_layers(read_backbone(folder.config)):
         return ""
-    return f"the last layers of such a {folder.config.get('model_type')!r} model cannot be cut off"
+    return f"the last layers of a {folder.config.get('model_type')!r} model like this cannot be removed"
 
 
-def _is_cut(backbone: Backbone) -> bool:
-    """Whether the first layers alone give the same states: none after the last one, and no shares among layers."""
+def _can_drop_layers(backbone: Backbone) -> bool:
+    """Whether the first layers alone give the same states: no module follows the last layer, no partial sharing."""
     return backbone.family in CUT_FAMILIES and (backbone.family != "albert" or len(set(backbone.blocks)) == 1)
 
 
 TEXTS_PER_BLOCK = 1024
-MOST_OF_DISK = 0.9
+MAX_DISK_SHARE = 0.9
 
 
 class ReadVectors:
-    """The vectors of the same texts by every readout, on the disk. Made by :func:`read_vectors`."""
+    """The vectors of the same texts for every readout, on disk. Returned by :func:`read_vectors`."""
 
     def __init__(self, encoder: Encoder, files: Mapping[Readout, Vectors], *, trust_pickle: bool) -> None:
         self._encoder, self._files, self._trust_pickle = encoder, files, trust_pickle
-        self._heads: dict[int, Any] = {}  # by the width that they read
+        self._heads: dict[int, Any] = {}  # by input width
 
     def of(self, readout: Readout) -> Vectors:
-        """What the model would give for the texts with this readout: ``(texts, width)``.
+        """The model's vectors of the texts with this readout: ``(texts, width)``.
 
-        What stands behind the pooling is run, and vectors are cut as the model's own are.
+        Runs the modules after the pooling and truncates as the model does.
         """
         vectors: Vectors = np.array(self._files[readout])
-        behind = self._encoder.folder.modules[1:]
-        if behind:
+        later = self._encoder.folder.modules[1:]
+        if later:
             if vectors.shape[1] not in self._heads:
-                self._heads[vectors.shape[1]] = self._open_heads(behind, vectors.shape[1])
+                self._heads[vectors.shape[1]] = self._open_heads(later, vectors.shape[1])
             vectors = self._heads[vectors.shape[1]].run(None, {"states": vectors})[0]
         return vectors[:, : self._encoder.truncate_dim] if self._encoder.truncate_dim else vectors
 
-    def _open_heads(self, behind: tuple[Module, ...], width: int) -> Any:  # noqa: ANN401 - a compiled type without stubs
-        folder = replace(self._encoder.folder, modules=(Pooling(), *behind))
+    def _open_heads(self, later: tuple[Module, ...], width: int) -> Any:  # noqa: ANN401 - a compiled type without stubs
+        folder = replace(self._encoder.folder, modules=(Pooling(), *later))
         heads = open_session(build_heads(folder, width, partial(read_weights, trust_pickle=self._trust_pickle)))
-        folder.check_unchanged()  # what was read now must be what was loaded
+        folder.check_unchanged()  # the files must not have changed since the model was loaded
         return heads
 
 
@@ -275,7 +260,7 @@ class ReadVectors:
 def read_vectors(
     encoder: Encoder, texts: Sequence[str], readouts: Sequence[Readout], *, trust_pickle: bool = False
 ) -> Iterator[ReadVectors]:
-    """Read the vectors of all texts in all ways; they are gone when the block ends."""
+    """Compute the vectors of all texts with all readouts; they are deleted when the block ends."""
     width = encoder.encode_layers("a", prompt="")[0].shape[-1]
     widths = [width if readout.wk is not None else width * len(readout.modes) for readout in readouts]
     with tempfile.TemporaryDirectory(prefix="twinvec-sweep-", ignore_cleanup_errors=True) as folder:
@@ -305,12 +290,12 @@ def _fill(encoder: Encoder, texts: Sequence[str], files: Mapping[Readout, Vector
 
 
 def read_batch(batch: LayerBatch, readouts: Sequence[Readout]) -> Iterator[Vectors]:
-    """The vectors of a batch of texts by each readout, ``(batch, width)``, before what stands behind the pooling."""
+    """Yield the vectors of a batch for each readout, ``(batch, width)``, before the modules after the pooling."""
     sets = list(dict.fromkeys(readout.layers for readout in readouts if readout.wk is None))
     mask = batch.tokens.pool_mask
     pooled: dict[tuple[str, ...], dict[tuple[int, ...], Vectors]] = {}
     if sets:
-        # averaged once for all poolings, which then run over all sets of layers together
+        # Average once for all poolings, which then run on all sets of layers together.
         states = np.stack([batch.layers[list(each)].mean(axis=0) for each in sets])
         for modes in dict.fromkeys(readout.modes for readout in readouts if readout.wk is None):
             pooled[modes] = dict(zip(sets, pool(states, mask, modes), strict=True))
@@ -324,9 +309,9 @@ def read_batch(batch: LayerBatch, readouts: Sequence[Readout]) -> Iterator[Vecto
 
 def _check_room(folder: Path, n_bytes: int, *, n_texts: int, n_readouts: int) -> None:
     free = shutil.disk_usage(folder).free
-    if n_bytes > MOST_OF_DISK * free:
+    if n_bytes > MAX_DISK_SHARE * free:
         raise InputError(
-            f"The vectors of {n_texts:,} texts by {n_readouts} readouts take {n_bytes / 1e9:.1f} GB; "
-            f"{folder.parent} has {free / 1e9:.1f} GB.",
-            hint="Take fewer pairs, leave out a part of the sweep, or name a larger folder in TMPDIR.",
+            f"The vectors of {n_texts:,} texts for {n_readouts} readouts need {n_bytes / 1e9:.1f} GB; "
+            f"{folder.parent} has {free / 1e9:.1f} GB free.",
+            hint="Use fewer pairs, leave out a part of the sweep, or set TMPDIR to a larger folder.",
         )

@@ -1,4 +1,4 @@
-"""Save a chosen readout as a model folder: its pooling or SBERT-WK, its layers, its whitening."""
+"""Save a readout as a model folder: its pooling or SBERT-WK, its layers, its whitening."""
 
 from __future__ import annotations
 
@@ -24,16 +24,11 @@ from twinvec.model.save import BACKBONE_FILES, WEIGHT_FILES, write_model
 from twinvec.ownership import MODEL
 from twinvec.types import Array, Vectors
 
-__all__ = [
-    "Whitening",
-    "fit_whitening",
-    "save_readout",
-    "shrunk_covariance",
-]
+__all__ = ["Whitening", "fit_whitening", "save_readout", "shrunk_covariance"]
 
 Numbers = NDArray[np.float64]
 
-LEAST_SPREAD = 1e-10  # variance of all values by the mean squared length; float32 can show no less
+MIN_SPREAD = 1e-10  # total variance divided by the mean squared length; the resolution of float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,34 +39,34 @@ class Whitening:
     bias: Vectors
 
     def __call__(self, vectors: Vectors) -> Vectors:
-        """Whitened vectors: ``(n, width)`` to the same."""
+        """Whitened vectors: ``(n, width)`` to the same shape."""
         return np.asarray(vectors @ self.matrix.T + self.bias)
 
 
 def fit_whitening(vectors: Vectors) -> Whitening:
-    """The whitening of these vectors, ``(n, width)``."""
+    """Fit a whitening to vectors ``(n, width)``."""
     numbers = vectors.astype(np.float64)
     mean = numbers.mean(axis=0)
     covariance = shrunk_covariance(numbers - mean)
-    if np.trace(covariance) <= LEAST_SPREAD * (numbers**2).sum(axis=1).mean():
-        raise InputError("The vectors of all texts are equal, so they cannot be whitened.")
-    # With the inverse of a Cholesky factor, as any rotation of it gives the same cosines.
+    if np.trace(covariance) <= MIN_SPREAD * (numbers**2).sum(axis=1).mean():
+        raise InputError("The vectors cannot be whitened: they are equal for all texts.")
+    # The inverse of a Cholesky factor is enough: any rotation of it gives the same cosines.
     matrix = np.linalg.inv(np.linalg.cholesky(covariance))
     return Whitening(matrix.astype(np.float32), (-matrix @ mean).astype(np.float32))
 
 
 def shrunk_covariance(centered: Numbers) -> Numbers:
-    """Ledoit and Wolf's estimate of the covariance of centered values, ``(n, width)`` to ``(width, width)``."""
+    """The Ledoit-Wolf estimate of the covariance of centered values, ``(n, width)`` to ``(width, width)``."""
     n, width = centered.shape
     plain = centered.T @ centered / n
     middle = np.trace(plain) / width
-    distance = (plain**2).sum() - width * middle**2  # squared, of the plain estimate to equal variances
+    distance = (plain**2).sum() - width * middle**2  # squared, from the plain estimate to equal variances
     error = ((centered**2).sum(axis=1) ** 2).sum() / n**2 - (plain**2).sum() / n  # squared, of the plain estimate
     share = min(error / distance, 1.0) if distance > 0 else 1.0
     return np.asarray((1 - share) * plain + share * middle * np.eye(width))
 
 
-LAYER_KEYS = {"distilbert": "n_layers"}  # what config.json calls the number of layers; others: num_hidden_layers
+LAYER_KEYS = {"distilbert": "n_layers"}  # key of the number of layers in config.json; others: num_hidden_layers
 IDENTITY = "torch.nn.modules.linear.Identity"
 BLOCK = re.compile(r"^blocks\.(\d+)\.")
 
@@ -85,19 +80,19 @@ def save_readout(
     whitening: Whitening | None = None,
     trust_pickle: bool = False,
 ) -> None:
-    """Write the model with this readout as a folder, whole or not at all. It must not exist yet.
+    """Write the model with this readout as a new folder, completely or not at all.
 
-    ``card`` becomes its README. Later layers than the one that is read are left out of it.
+    ``card`` becomes its README. Layers after the one that is read are removed.
     """
     folder = encoder.folder
     n_layers = len(encoder.encode_layers("a", prompt="")[0]) - 1
-    why = why_not_saved(candidate.readout, folder, n_layers)
-    if why:
-        raise InputError(f"{candidate.name} cannot be saved: {why}.", hint="Choose another readout.")
+    reason = why_not_saved(candidate.readout, folder, n_layers)
+    if reason:
+        raise InputError(f"{candidate.name} cannot be saved: {reason}.", hint="Choose another readout.")
     kept = n_layers if candidate.readout.wk is not None else candidate.readout.layers[0]
     weights = _weights(folder, kept, n_layers, trust_pickle=trust_pickle)
     with TemporaryDirectory() as scratch, saved_folder(target, MODEL) as written:
-        saved = _described(encoder, candidate.readout, Path(scratch), whitening)
+        saved = _new_folder(encoder, candidate.readout, Path(scratch), whitening)
         write_model(saved, written, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:
             save_file(dict(weights), written / "model.safetensors", metadata={"format": "pt"})
@@ -107,8 +102,8 @@ def save_readout(
         (written / "README.md").write_text(card, encoding="utf-8")
 
 
-def _described(encoder: Encoder, readout: Readout, scratch: Path, whitening: Whitening | None) -> ModelFolder:
-    """The folder to be; the files of the whitening are put into ``scratch``, to be copied from there."""
+def _new_folder(encoder: Encoder, readout: Readout, scratch: Path, whitening: Whitening | None) -> ModelFolder:
+    """The description of the new folder; writes the whitening into ``scratch``, to be copied from there."""
     folder = encoder.folder
     prompted = folder.readout.include_prompt
     first: Module = Pooling(readout.modes, prompted) if readout.wk is None else WK(readout.wk, prompted)
@@ -124,12 +119,12 @@ def _described(encoder: Encoder, readout: Readout, scratch: Path, whitening: Whi
         is_sentence_model=True,
         max_tokens=encoder.max_tokens,
         truncate_dim=truncate_dim,
-        similarity="cosine",  # what it was chosen by
+        similarity="cosine",  # the readout was chosen by cosine
     )
 
 
 def _write_dense(path: Path, whitening: Whitening, *, n_in: int) -> Dense:
-    """The whitening as a Dense module; of vectors that are cut, it reads only the first values."""
+    """Write the whitening as a Dense module; for truncated vectors, it reads only the first values."""
     n_out = len(whitening.matrix)
     matrix = np.zeros((n_out, n_in), dtype=np.float32)
     matrix[:, : whitening.matrix.shape[1]] = whitening.matrix
@@ -140,7 +135,7 @@ def _write_dense(path: Path, whitening: Whitening, *, n_in: int) -> Dense:
 
 
 def _weights(folder: ModelFolder, kept: int, n_layers: int, *, trust_pickle: bool) -> Mapping[str, Array]:
-    """The weights to be written anew; empty where the files can stay as they are."""
+    """The weights to write; empty if the existing files can be copied."""
     if kept == n_layers and not is_packed(folder.backbone):
         return {}
     weights = read_weights(folder.backbone, trust_pickle=trust_pickle)

@@ -1,4 +1,4 @@
-"""How fast a model is on this machine, and how faithful each precision."""
+"""The speed of a model on this machine, and the accuracy of each precision."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twinvec.engine.calibration import sample_texts
 from twinvec.errors import DeviceError, MissingExtraError
 from twinvec.vectors import similarity_pairwise
 
-__all__ = ["Speed", "measure_speed"]
+__all__ = ["measure_speed"]
 
 N_ROUNDS = 5
 N_TEXTS, N_SINGLE = 990, 20
@@ -24,7 +24,7 @@ N_TEXTS, N_SINGLE = 990, 20
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What was measured at one precision; ``cosine`` is the mean to the vectors of float32, None for itself."""
+    """The speed at one precision; ``cosine`` is the mean cosine with the float32 vectors, None for float32."""
 
     precision: str
     texts_per_s: float
@@ -38,14 +38,14 @@ def measure_speed(
     *,
     tell: Callable[[str], None] | None = None,
 ) -> list[Speed]:
-    """Measure a model on this machine: texts per second, and milliseconds for a single text.
+    """Measure texts per second and milliseconds for a single text on this machine.
 
-    The median of 5 rounds after a warm-up, on 990 built-in sentences of 15 words on average.
+    Reports the median of 5 rounds after a warm-up, on 990 built-in sentences of 15 words on average.
 
     Args:
         model: a name, a folder, an encoder, or a :class:`~twinvec.embedder.ModelEmbedder`.
-        precisions: what to measure; by default all that this machine has.
-        tell: is called with sentences about what is measured, and what is left out.
+        precisions: precisions to measure; by default all that this machine supports.
+        tell: called with messages about what is measured and what is skipped.
 
     >>> [speed.precision for speed in measure_speed("twinvec-static", ["float32"])]
     ['float32']
@@ -57,7 +57,7 @@ def measure_speed(
 
 
 def _load(model: ModelEmbedder, precisions: Sequence[str], tell: Callable[[str], None]) -> dict[str, Encoder]:
-    """An encoder per precision, float32 always first; those not named may be missing on this machine."""
+    """Load an encoder per precision, float32 first; without ``precisions``, skip what this machine lacks."""
 
     def loaded(precision: str) -> Encoder:
         return ModelEmbedder(model.folder, {**model.arguments, "precision": precision}).encoder
@@ -71,19 +71,19 @@ def _load(model: ModelEmbedder, precisions: Sequence[str], tell: Callable[[str],
         except (DeviceError, MissingExtraError) as error:
             if precisions:
                 raise
-            tell(f"Left out {precision}: {error}")
+            tell(f"Skipped {precision}: {error}")
             continue
         if encoder.engine.precision == precision:
             encoders[precision] = encoder
-        else:  # a row of that name would show another one's speed
-            tell(f"Left out {precision}: this machine computes it in {encoder.engine.precision}.")
+        else:
+            tell(f"Skipped {precision}: this machine computes it in {encoder.engine.precision}.")
     return encoders
 
 
 def _measure(encoders: Mapping[str, Encoder]) -> list[Speed]:
-    """The speed of each encoder; rounds are interleaved, so that a busy moment hits all alike."""
+    """The speed of each encoder; rounds are interleaved so that other load affects all alike."""
     texts = sample_texts(N_TEXTS)
-    vectors = {name: encoder.encode(texts, progress=False) for name, encoder in encoders.items()}  # warms up
+    vectors = {name: encoder.encode(texts, progress=False) for name, encoder in encoders.items()}  # also the warm-up
     whole: dict[str, list[float]] = {name: [] for name in encoders}
     single: dict[str, list[float]] = {name: [] for name in encoders}
     for _ in range(N_ROUNDS):

@@ -1,4 +1,4 @@
-"""Score all readouts of a model on someone's own pairs: whether the best one wins by more than chance."""
+"""Score all readouts of a model on scored pairs, and test whether the best one wins by more than chance."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from twinvec.progress import Progress
 from twinvec.types import Array
 from twinvec.vectors import similarity_pairwise
 
-__all__ = ["leads", "save_best", "sweep", "sweep_readouts"]
+__all__ = ["leads", "sweep", "sweep_readouts"]
 
 Floats = NDArray[np.float64]
 
-LEAST_ERROR = 1e-9  # of a lead in z; what is below is the same ranking
-MOST_UNDEFINED = 0.05
-HIGHEST = 1 - 1e-9  # a correlation beyond has no finite z
+MIN_ERROR = 1e-9  # standard error of a lead in z; anything below is the same ranking
+MAX_UNDEFINED = 0.05
+MAX_CORRELATION = 1 - 1e-9  # above it, z is not finite
 
 
 def leads(old: Resamples, candidates: Sequence[Resamples], *, level: float = 0.95, scale: float = 100.0) -> list[Lead]:
-    """The lead of each candidate over the old one, corrected for all of them; correlations times ``scale``."""
+    """The lead of each candidate over the old one, corrected for multiple comparisons; correlations times ``scale``."""
     if not candidates:
         return []
     start = _z(np.array([old.value]), scale)
     values = _z(np.array([each.value for each in candidates]), scale) - start
     moved = np.stack([_z(each.replicates, scale) for each in candidates]) - _z(old.replicates, scale)
-    moved = moved[:, _checked(moved)]
+    moved = moved[:, _is_defined(moved)]
     errors = moved.std(axis=1)
-    is_other = errors > LEAST_ERROR
+    is_other = errors > MIN_ERROR
     leading = np.where(is_other, values, -np.inf) / np.where(is_other, errors, 1.0)
     shifted = (moved[is_other] - moved[is_other].mean(axis=1, keepdims=True)) / errors[is_other, None]
     largest = np.sort(shifted.max(axis=0)) if is_other.any() else np.zeros(moved.shape[1])
@@ -60,23 +60,24 @@ def leads(old: Resamples, candidates: Sequence[Resamples], *, level: float = 0.9
 
 
 def _z(values: Floats, scale: float) -> Floats:
-    return np.asarray(np.arctanh(np.clip(values / scale, -HIGHEST, HIGHEST)))
+    return np.asarray(np.arctanh(np.clip(values / scale, -MAX_CORRELATION, MAX_CORRELATION)))
 
 
-def _checked(moved: Floats) -> NDArray[np.bool_]:
+def _is_defined(moved: Floats) -> NDArray[np.bool_]:
     """Which resamples give every candidate a value."""
     is_defined = np.asarray(np.isfinite(moved).all(axis=0))
     n_undefined = int((~is_defined).sum())
-    if n_undefined > MOST_UNDEFINED * len(is_defined):
+    if n_undefined > MAX_UNDEFINED * len(is_defined):
         raise InputError(
-            f"No test: {n_undefined} of {len(is_defined)} resamples have no value, because too few items differ.",
-            hint="Give more items.",
+            f"The test is undefined: {n_undefined} of {len(is_defined)} resamples have no value, because too few items "
+            "differ.",
+            hint="Use more items.",
         )
     return is_defined
 
 
-FEWEST_PAIRS = 20
-LEAST_SPREAD = 1e-6  # of cosines in float32; what is less is rounding
+MIN_PAIRS = 20
+MIN_SPREAD = 1e-6  # of cosines in float32; anything below is rounding error
 
 
 def sweep(
@@ -90,17 +91,17 @@ def sweep(
 ) -> Sweep:
     r"""Score every readout of a model on scored pairs: Spearman of cosine and score.
 
-    Readouts are poolings of each layer and of some means of layers, settings of SBERT-WK, and all of these whitened.
-    The result says whether the best beats the model's own readout by more than chance, although it was picked as the
-    best. Each different text goes through the model once.
+    Readouts are poolings of each layer and of some averages of layers, settings of SBERT-WK, and all of these whitened.
+    The result says whether the best readout beats the model's own by more than chance, corrected for the selection.
+    Each distinct text goes through the model once.
 
     Args:
         model: a name, a folder, an encoder, or a :class:`~twinvec.embedder.ModelEmbedder`.
-        pairs: a file with the columns text1, text2 and score, from 0 to 5; or pairs read from a ``DataSource``.
+        pairs: a file with the columns text1, text2 and score (0 to 5), a ``DataSource``, or pairs already read.
         without: parts to leave out: poolings, layers, wk, whitening.
-        seed: of the resamples.
-        save: a new folder, for a model with the best readout that a model folder can hold.
-        tell: is called with a sentence about what was saved.
+        seed: seed of the resamples.
+        save: a new folder for a model with the best readout that a model folder can store.
+        tell: called with a message about what was saved.
 
     >>> import tempfile
     >>> rows = [f"{n % 6}\tA cat and {n} dogs.\tA cat and {n * n} birds." for n in range(25)]
@@ -127,19 +128,19 @@ def sweep(
         trust_pickle=is_trusted,
     )
     if save is not None:
-        told = save_best(opened.encoder, found, Path(save), trust_pickle=is_trusted)
+        message = save_best(opened.encoder, found, Path(save), trust_pickle=is_trusted)
         if tell is not None:
-            tell(told)
+            tell(message)
     return found
 
 
 def save_best(encoder: Encoder, found: Sweep, target: Path, *, trust_pickle: bool = False) -> str:
-    """Save the best readout that a model folder can hold; says which, and why it is not the best of all."""
+    """Save the best readout that a model folder can store; return a message about it."""
     chosen = found.best_saved
     lost = "" if found.best is chosen else f"{found.best.candidate.name} cannot be saved: {found.best.why_not_saved}. "
     if chosen is found.own:
         encoder.save(target)
-        return f"{lost}Saved {target}: the model as it is, as no readout that can be saved scores higher."
+        return f"{lost}Saved {target}: the unchanged model, because no readout that can be saved scores higher."
     card = sweep_card(found, target.name)
     save_readout(encoder, chosen.candidate, target, card=card, whitening=found.whitening, trust_pickle=trust_pickle)
     return f"{lost}Saved {target}: {chosen.candidate.name}, score {chosen.value:.2f}."
@@ -154,10 +155,10 @@ def sweep_readouts(
     resampling: Resampling = SWEEP_RESAMPLING,
     trust_pickle: bool = False,
 ) -> Sweep:
-    """Score every readout of the model on scored pairs; every different text goes through the model once.
+    """Score every readout of the model on scored pairs; each distinct text goes through the model once.
 
     Args:
-        model: what it is called in the results.
+        model: the name of the model in the results.
         without: parts to leave out: poolings, layers, wk, whitening.
         trust_pickle: also read a Dense layer that is stored as a pickle.
     """
@@ -179,13 +180,13 @@ def sweep_readouts(
 
 def _gold(pairs: Examples) -> Array:
     if pairs.kind != "scored_pairs" or pairs.targets is None:
-        raise InputError(f"A sweep needs scored pairs, but {pairs.name} holds {pairs.kind}.")
-    if len(pairs) < FEWEST_PAIRS:
+        raise InputError(f"A sweep requires scored pairs, but {pairs.name} has {pairs.kind}.")
+    if len(pairs) < MIN_PAIRS:
         raise InputError(
-            f"{pairs.name} has {len(pairs)} pairs, too few to choose by.", hint=f"Give at least {FEWEST_PAIRS}."
+            f"{pairs.name} has {len(pairs)} pairs, too few for a sweep.", hint=f"Use at least {MIN_PAIRS} pairs."
         )
     if pairs.targets.min() == pairs.targets.max():
-        raise InputError(f"All {len(pairs)} scores of {pairs.name} are equal: nothing correlates with them.")
+        raise InputError(f"All {len(pairs)} scores of {pairs.name} are equal, so the correlation is undefined.")
     return pairs.targets.astype(np.float64)
 
 
@@ -197,15 +198,15 @@ def _counted(candidates: Sequence[Candidate]) -> Iterator[Candidate]:
 
 
 def _cosines(vectors: ReadVectors, candidate: Candidate, pairs: Examples) -> Array | None:
-    """The cosine of every pair, ``(pairs,)``; None where all are equal, as those of [CLS] in the embeddings."""
-    found = vectors.of(candidate.readout)
+    """The cosine of every pair, ``(pairs,)``; None if all are equal, as for [CLS] in the embeddings."""
+    rows = vectors.of(candidate.readout)
     if candidate.is_whitened:
         try:
-            found = fit_whitening(found)(found)
+            rows = fit_whitening(rows)(rows)
         except InputError:
             return None
-    cosines = similarity_pairwise(found[pairs.indices["text1"]], found[pairs.indices["text2"]])
-    return cosines if np.ptp(cosines) > LEAST_SPREAD else None
+    cosines = similarity_pairwise(rows[pairs.indices["text1"]], rows[pairs.indices["text2"]])
+    return cosines if np.ptp(cosines) > MIN_SPREAD else None
 
 
 def _score(
@@ -219,9 +220,9 @@ def _score(
     outcomes = [Outcome(name, PROTOCOL, "spearman", values, gold) for values in defined.values()]
     drawn = dict(zip(defined, resample(outcomes, resampling), strict=True))
     own, *others = drawn.values()
-    found = dict(zip(defined, [Lead(0.0, 0.0, 1.0), *leads(own, others, level=resampling.level)], strict=True))
+    lead_of = dict(zip(defined, [Lead(0.0, 0.0, 1.0), *leads(own, others, level=resampling.level)], strict=True))
     for each in cosines:
         if each in drawn:
-            yield Scored(each, drawn[each].value, interval_of(drawn[each], level=resampling.level), found[each])
+            yield Scored(each, drawn[each].value, interval_of(drawn[each], level=resampling.level), lead_of[each])
         else:
             yield Scored(each, None, problem="all pairs have the same cosine")

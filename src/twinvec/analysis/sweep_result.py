@@ -1,4 +1,4 @@
-"""What a sweep found: the scored readouts, in words, as data, and as the card of a saved model."""
+"""The result of a sweep: scored readouts, a verdict in words, JSON data, and the card of a saved model."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from twinvec.analysis.saving import Whitening
 from twinvec.evaluation.resampling import Interval, Resampling
 from twinvec.evaluation.result_file import now, used_versions
 
-__all__ = ["PROTOCOL", "SWEEP_RESAMPLING", "Lead", "Scored", "Sweep", "show_p", "sweep_card"]
+__all__ = ["PROTOCOL", "SWEEP_RESAMPLING", "Lead", "Scored", "Sweep", "sweep_card"]
 
 SWEEP_RESAMPLING = Resampling(n_resamples=1000)
 PROTOCOL = "Spearman x 100 of cosine"
 TEST = "max-T bootstrap over all of them"
 FITTED = "Whitening was fitted on the texts of these pairs, without their scores."
-AFTERWARDS = "The best of many looks better than it is: evaluate it on other pairs before you use it."
+ADVICE = "The best of many looks better than it is: evaluate it on other pairs before you use it."
 
 
 class Lead(NamedTuple):
-    """How far a candidate is above the old one, at least how far at the chosen level, and the corrected p value.
+    """A candidate's lead over the old one, a lower bound ``low`` on it, and the corrected p value.
 
-    All in the units of the values, but ``p``. ``low`` holds for all candidates at once.
+    The bound holds at the confidence level for all candidates together. All but ``p`` are in units of the score.
     """
 
     difference: float
@@ -33,10 +33,10 @@ class Lead(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """A candidate with its score, its interval, and its lead over the model's own readout, whose own is 0.
+    """A candidate with its score, its interval, and its lead over the model's own readout, whose lead is 0.
 
-    Where the score is undefined, ``value`` and the rest are None, for the reason in ``problem``. ``why_not_saved`` is
-    empty where a model folder can hold the candidate.
+    If the score is undefined, ``value``, ``interval`` and ``lead`` are None and ``problem`` says why. ``why_not_saved``
+    is empty if a model folder can store the candidate.
     """
 
     candidate: Candidate
@@ -49,9 +49,9 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """All candidates scored, the model's own readout first.
+    """All scored candidates, the model's own readout first.
 
-    ``whitening`` is that of ``best_saved``, fitted on the texts of the pairs, if that one is whitened.
+    ``whitening`` is fitted on the texts of the pairs for ``best_saved``; None if that is not whitened.
     """
 
     model: str
@@ -70,57 +70,57 @@ class Sweep:
 
     @property
     def ranked(self) -> list[Scored]:
-        """Those that have a score, best first; the own one before its equals."""
-        return sorted((each for each in self.scored if each.value is not None), key=lambda each: -_value(each))
+        """Candidates with a score, best first; the model's own readout wins ties."""
+        return sorted((each for each in self.scored if each.value is not None), key=lambda each: -(each.value or 0.0))
 
     @property
     def undefined(self) -> list[Scored]:
-        """Those that have no score."""
+        """Candidates without a score."""
         return [each for each in self.scored if each.value is None]
 
     @property
     def best(self) -> Scored:
-        """The highest score."""
+        """The candidate with the highest score."""
         return self.ranked[0]
 
     @property
     def best_saved(self) -> Scored:
-        """The highest score of those that a model folder can hold."""
+        """The candidate with the highest score that a model folder can store."""
         return next(each for each in self.ranked if not each.why_not_saved)
 
     @property
     def n_others(self) -> int:
-        """How many candidates were compared with the model's own readout."""
+        """The number of candidates compared with the model's own readout."""
         return len(self.ranked) - 1
 
     def is_more_than_chance(self, scored: Scored) -> bool:
-        """Whether a candidate beats the model's own readout, after correction for all candidates."""
+        """Whether a candidate beats the model's own readout, corrected for multiple comparisons."""
         return scored.lead is not None and scored.lead.p < 1 - self.resampling.level
 
     @property
     def verdict(self) -> str:
-        """Which readout is best, by how much, and whether that is more than chance: plain English."""
+        """Which readout is best, by how much, and whether that is more than chance."""
         best, own = self.best, self.own
         assert best.value is not None and best.lead is not None and own.value is not None
         mine = f"the model's own readout, {own.candidate.name}"
         if best is own:
             return f"Of {self.n_others + 1} readouts none scores higher than {mine}: {own.value:.2f}."
-        sure = f"{100 * self.resampling.level:g} %"
         size = f"Highest is {best.candidate.name}, {best.value:.2f}; {mine}, has {own.value:.2f}."
         lead = f"The lead of {best.lead.difference:.2f}"
         if self.is_more_than_chance(best):
-            tested = f"{TEST}, {show_p(best.lead.p)}; at least {best.lead.low:.2f} with {sure} confidence"
+            confidence = f"at least {best.lead.low:.2f} with {100 * self.resampling.level:g} % confidence"
+            tested = f"{TEST}, {show_p(best.lead.p)}; {confidence}"
             return f"{size} {lead} is more than chance, also for the best of {self.n_others} ({tested})."
         return f"{size} {lead} can be chance, for the best of {self.n_others} ({TEST}, {show_p(best.lead.p)})."
 
     @property
     def advice(self) -> list[str]:
-        """What to know of the scores, in sentences."""
+        """Sentences about how to interpret the scores."""
         is_fitted = any(each.candidate.is_whitened for each in self.scored)
-        return [FITTED] * is_fitted + [AFTERWARDS] * (self.best is not self.own)
+        return [FITTED] * is_fitted + [ADVICE] * (self.best is not self.own)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON; the candidates from the best to the worst, those without a score last."""
+        """All data for JSON; candidates from best to worst, then those without a score."""
         return {
             "model": self.model,
             "data": self.source,
@@ -139,19 +139,13 @@ class Sweep:
         }
 
 
-def _value(scored: Scored) -> float:
-    assert scored.value is not None
-    return scored.value
-
-
 def _row(scored: Scored) -> dict[str, Any]:
     readout = scored.candidate.readout
-    wk = None if readout.wk is None else asdict(readout.wk)
     row: dict[str, Any] = {
         "name": scored.candidate.name,
         "pooling": list(readout.modes),
         "layers": list(readout.layers),
-        "wk": wk,
+        "wk": None if readout.wk is None else asdict(readout.wk),
         "whitened": scored.candidate.is_whitened,
         "score": _rounded(scored.value),
         "low": None,
@@ -169,7 +163,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def show_p(value: float) -> str:
-    """A p value for people.
+    """Format a p value.
 
     >>> show_p(0.001), show_p(0.0314), show_p(0.3)
     ('p = 0.001', 'p = 0.031', 'p = 0.30')
@@ -178,19 +172,18 @@ def show_p(value: float) -> str:
 
 
 ONLY_OURS = """
-The vectors are read out of all layers by SBERT-WK, which other libraries do not know: they refuse this folder.
+SBERT-WK computes the vectors from all layers. Other libraries do not support it and refuse to load this folder.
 """
 
 
 def sweep_card(sweep: Sweep, name: str) -> str:
-    """The text of ``README.md`` for the best readout that a model folder can hold, in Markdown with the usual head."""
+    """The content of ``README.md`` for the best readout that a model folder can store, with YAML metadata."""
     chosen, own = sweep.best_saved, sweep.own
-    assert chosen.value is not None and own.value is not None
+    assert chosen.value is not None and own.value is not None and chosen.lead is not None
     is_ours = chosen.candidate.readout.wk is not None
     tags = ["sentence-similarity", *([] if is_ours else ["sentence-transformers"])]
     versions = ", ".join(f"{package} {version}" for package, version in used_versions().items())
-    assert chosen.lead is not None
-    sure = "more than chance" if sweep.is_more_than_chance(chosen) else "not more than chance"
+    verdict = "more than chance" if sweep.is_more_than_chance(chosen) else "not more than chance"
     fitted = f"{FITTED}\n" if chosen.candidate.is_whitened else ""
     return f"""---
 base_model: {sweep.model}
@@ -201,8 +194,8 @@ tags: [{", ".join(tags)}]
 
 # {name}
 
-The weights of `{sweep.model}` with another readout: **{chosen.candidate.name}**,
-in place of {own.candidate.name}. Nothing was trained. Keep the licence terms of `{sweep.model}`.
+The weights of `{sweep.model}` with a different readout: **{chosen.candidate.name}**
+instead of {own.candidate.name}. Nothing was trained. The license of `{sweep.model}` applies.
 
 ```python
 import twinvec
@@ -213,10 +206,10 @@ vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off.
 {ONLY_OURS if is_ours else ""}
 ## How it was chosen
 
-By `twinvec sweep` on the {sweep.n_pairs:,} pairs of {sweep.source}:
-{PROTOCOL} {chosen.value:.2f}, and {own.value:.2f} with the model's own readout.
-The lead is {sure}, corrected for the choice among {sweep.n_others} readouts ({show_p(chosen.lead.p)}).
-{fitted}{AFTERWARDS}
+`twinvec sweep` chose it on the {sweep.n_pairs:,} pairs of {sweep.source}:
+{PROTOCOL} {chosen.value:.2f}, compared with {own.value:.2f} for the model's own readout.
+The lead is {verdict}, corrected for the choice among {sweep.n_others} readouts ({show_p(chosen.lead.p)}).
+{fitted}{ADVICE}
 
-Made on {date.today().isoformat()} with {versions}.
+Created on {date.today().isoformat()} with {versions}.
 """

@@ -1,4 +1,4 @@
-"""Words by how much they move from layer to layer (Wang and Kuo, 2020, Table I)."""
+"""Words ranked by how much they change from layer to layer (Wang and Kuo, 2020, Table I)."""
 
 from __future__ import annotations
 
@@ -12,20 +12,11 @@ from twinvec.encoder import Encoder
 from twinvec.metrics import ranks
 from twinvec.types import Array
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "Extremes",
-    "MovingWord",
-    "WordGroup",
-    "WordGroups",
-    "extremes",
-    "group_words",
-    "words_of",
-]
+__all__ = ["FUNCTION_WORDS", "Extremes", "MovingWord", "WordGroups", "extremes", "group_words", "words_of"]
 
 
 class MovingWord(NamedTuple):
-    """A word, how often it was seen, and the mean variance of the cosines between its neighbour layers."""
+    """A word, how often it occurs, and the mean variance of the cosines between its adjacent layers."""
 
     word: str
     n_seen: int
@@ -34,7 +25,7 @@ class MovingWord(NamedTuple):
 
 
 class Extremes(NamedTuple):
-    """The words that move least, those in the middle, and those that move most, each by rising variance."""
+    """The words with the lowest, middle and highest variance, each by increasing variance."""
 
     lowest: list[MovingWord]
     middle: list[MovingWord]
@@ -42,10 +33,10 @@ class Extremes(NamedTuple):
 
 
 class WordGroup(NamedTuple):
-    """Function words, or content words: how many different ones, and how often seen.
+    """Function words or content words: the number of distinct words and of occurrences.
 
-    ``variance`` is the mean over all that were seen, so that the frequent ones decide; ``variance_of_words`` counts
-    each different word once.
+    ``variance`` is the mean over all occurrences, so frequent words dominate; ``variance_of_words`` is the mean over
+    distinct words.
     """
 
     n_words: int
@@ -55,7 +46,7 @@ class WordGroup(NamedTuple):
 
 
 class WordGroups(NamedTuple):
-    """Both groups, and how likely one content word moves more than one function word; each word counts once there."""
+    """Both groups, and the probability that a random content word varies more than a random function word."""
 
     function: WordGroup
     content: WordGroup
@@ -63,7 +54,7 @@ class WordGroups(NamedTuple):
 
 
 def extremes(words: Sequence[MovingWord], n: int) -> Extremes:
-    """``n`` words of each sort, from words by rising variance; fewer where there are not three times as many.
+    """``n`` words each with the lowest, middle and highest variance; fewer if there are less than ``3 * n`` words.
 
     >>> found = extremes([MovingWord(w, 1, i, False) for i, w in enumerate("abcdefg")], 2)
     >>> ["".join(each.word for each in part) for part in found]
@@ -75,7 +66,7 @@ def extremes(words: Sequence[MovingWord], n: int) -> Extremes:
 
 
 def group_words(words: Sequence[MovingWord]) -> WordGroups | None:
-    """Function words against content words; None where one of the groups is empty."""
+    """Compare function words with content words; None if one of the groups is empty."""
     variances = np.array([each.variance for each in words])
     counts = np.array([each.n_seen for each in words])
     is_function = np.array([each.is_function for each in words], dtype=bool)
@@ -83,7 +74,7 @@ def group_words(words: Sequence[MovingWord]) -> WordGroups | None:
     if not (n_function and n_content):
         return None
     groups = [_group(variances[part], counts[part]) for part in (is_function, ~is_function)]
-    # Mann and Whitney's U as a share: ties count half.
+    # Mann-Whitney U as a share; ties count half.
     above = ranks(variances)[~is_function].sum() - n_content * (n_content + 1) / 2
     return WordGroups(groups[0], groups[1], float(above / (n_function * n_content)))
 
@@ -94,9 +85,9 @@ def _group(variances: Array, counts: Array) -> WordGroup:
 
 
 def words_of(encoder: Encoder, texts: Sequence[str]) -> list[list[str]]:
-    """For every token that the encoder reads of a text, special ones too, its word; empty where it is no whole word.
+    """The word of every token of each text, special tokens included; empty if the token is not a whole word.
 
-    Words are lower-case and hold a letter.
+    Words are lower-case and contain a letter.
     """
     tokenizer = encoder.tokenizer
     rows = []

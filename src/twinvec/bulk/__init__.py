@@ -1,4 +1,4 @@
-"""Embedding more than fits in memory: shards on disk that survive any kill, on one machine or many."""
+"""Embed more text than fits in memory, into shards on disk that survive a crash; on one machine or many."""
 
 from twinvec.bulk.embed_file import EmbeddedFile
 from twinvec.bulk.job import embed_bulk

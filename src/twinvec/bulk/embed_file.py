@@ -1,4 +1,4 @@
-"""Embed a file of any size: into one file, or into a folder of shards that survives any kill."""
+"""Embed a file of any size: into one file, or into a folder of shards that survives a crash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["EmbeddedFile", "embed_file", "is_folder"]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedFile:
-    """How many rows were embedded into a file; or, for a folder, ``bulk``: what the job did."""
+    """The number of embedded rows, and for a folder the report of the job."""
 
     n_rows: int
     bulk: BulkReport | None = None
@@ -45,19 +45,19 @@ def embed_file(
     ray: str | None = None,
     watch: Watch | None = None,
 ) -> EmbeddedFile:
-    """Embed the texts of a file, read and written as a stream.
+    """Embed the texts of a file, reading and writing as a stream.
 
     A target that ends in .npy (vectors only), .jsonl or .parquet (text and vector) is a file, which appears only when
-    it is complete; ``-`` is jsonl on standard output. A folder, or a name that ends in a slash or has no ending, is a
-    folder of shards: each different text is embedded once, and the same call goes on after a kill.
+    it is complete; ``-`` writes jsonl to standard output. An existing folder, or a name that ends in a slash or has no
+    extension, is a folder of shards: each unique text is embedded once, and after a crash the same call continues.
 
     Args:
-        source: the name of a file of lines, csv, tsv, jsonl or parquet, or a :class:`twinvec.bulk.FileSource` that says
-            which columns have the texts and the ids.
-        model: a :class:`twinvec.ModelEmbedder` also says how to run a model, and by which prompt.
-        settings: the type of number, whether to replace the target, and how a folder is written.
-        ray: for a folder, the address of a Ray cluster to embed on.
-        watch: for a folder, called after every block of rows and every shard.
+        source: The name of a file of lines, csv, tsv, jsonl or parquet, or a :class:`twinvec.bulk.FileSource` that
+            names the columns with texts and ids.
+        model: Use a :class:`twinvec.ModelEmbedder` to set how the model runs and its prompt.
+        settings: The number type, whether to overwrite the target, and the format of a folder.
+        ray: For a folder, the address of a Ray cluster to embed on.
+        watch: For a folder, called after every block of rows and every shard.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +84,7 @@ def embed_file(
 
 
 def is_folder(target: str) -> bool:
-    """Whether a target means a folder: one that exists, or a name that ends in a slash or has no ending.
+    """Whether a target is a folder: it exists, its name ends in a slash, or it has no extension.
 
     >>> is_folder("vectors/"), is_folder("vectors"), is_folder("vectors.npy")
     (True, True, False)
@@ -98,13 +98,13 @@ def _ray_workers(model: ModelLike | Embedder, address: str | None, output: Outpu
     embedder = as_embedder(model)
     if not isinstance(embedder, ModelEmbedder):
         raise InputError(
-            f"{embedder.name} cannot be sent to other machines.", hint="Give a sentence model: its name or folder."
+            f"{embedder.name} cannot be sent to other machines.", hint="Use the name or folder of a sentence model."
         )
     return RayWorkers(embedder, address, output=output, threads=embedder.arguments.get("threads"))
 
 
 def _refuse_for_file(source: FileSource, target: str, settings: BulkSettings, ray: str | None) -> None:
-    """Say that these settings need a folder."""
+    """Refuse settings that only apply to a folder."""
     for_folder = {
         "id_column": source.id_column,
         "shard_rows": settings.shard_rows,
@@ -112,13 +112,15 @@ def _refuse_for_file(source: FileSource, target: str, settings: BulkSettings, ra
         "max_memory_bytes": settings.max_memory_bytes,
         "ray": ray,
     }
-    given = [name for name, value in for_folder.items() if value is not None]
-    if given:
-        raise InputError(f"{', '.join(given)} is for a folder of shards, not for {target}.", hint="Name a folder.")
+    wrong = [name for name, value in for_folder.items() if value is not None]
+    if wrong:
+        raise InputError(
+            f"{', '.join(wrong)} requires a folder of shards, but {target} is a file.", hint="Choose a folder."
+        )
 
 
 def _embedded(texts: Iterator[str], model: ModelLike | Embedder, output: OutputType) -> Iterator[tuple[str, Array]]:
-    """Every text with its vector. Only the texts that are read ahead are held."""
+    """Yield every text with its vector, keeping only the texts read ahead in memory."""
     embedder = as_embedder(model)
     waiting: deque[str] = deque()
 

@@ -1,10 +1,10 @@
-"""The bulk job: rows in, shards and a manifest out, safe to kill at any moment."""
+"""The bulk job: reads rows, writes shards and a manifest, and can be killed at any moment."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -41,29 +41,29 @@ __all__ = ["SHARDS", "Workers", "begin", "check_folder", "clear", "embed_bulk", 
 
 
 class Workers(Protocol):
-    """Embeds shards and stores them, drawing the next as there is someone to do it."""
+    """Embeds and stores shards, drawing the next shard when a worker is free."""
 
     def shard_bytes(self, shard_rows: int) -> int:
-        """The size of a shard's vectors in the memory of this process."""
+        """The memory that a shard's vectors take in this process."""
         ...
 
     def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
-        """Every shard once it is on the disk, in any order."""
+        """Yield every shard once it is on disk, in any order."""
         ...
 
 
 class LocalWorkers:
-    """Embeds in this process, one shard after the other."""
+    """Embeds in this process, one shard at a time."""
 
     def __init__(self, embedder: Embedder, output: OutputType = "float32") -> None:
         self._embedder, self._output = embedder, output
 
     def shard_bytes(self, shard_rows: int) -> int:
-        """The size of a shard's vectors; the model is loaded to know it, and is in the memory from then on."""
+        """The memory that a shard's vectors take; loads the model to find its width."""
         return 4 * width_of(self._embedder) * shard_rows
 
     def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
-        """Every shard once it is on the disk, in order: the next starts only then, so a kill costs one at most."""
+        """Yield every shard once it is on disk, in order. A kill loses one shard at most."""
         for shard in shards:
             yield store.put(embedded_shard(shard, self._embedder, self._output, format))
 
@@ -84,42 +84,44 @@ KIND = FolderKind(
 
 
 def check_folder(folder: Path, *, force: bool = False) -> None:
-    """Refuse, before anything is written, a folder that holds something else than a job.
+    """Refuse a folder that holds anything but a job, before writing to it.
 
-    With ``force``, which removes the job, also one that holds anything beside it.
+    ``force`` removes the job, so it also refuses a folder that holds a job and other files.
     """
     check_path(folder)
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file.", hint="Give the name of a folder.")
+        raise InputError(f"{folder} is a file, not a folder.", hint="Choose a folder.")
     if force:
         check_ours(folder, KIND)
     if not folder.exists() or is_marked(folder, KIND):
         return
     foreign = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if foreign:
-        raise InputError(f"{folder} holds no bulk job, but {foreign[0]!r}.", hint="Give a new folder, or an empty one.")
+        raise InputError(
+            f"{folder} is not the folder of a bulk job: it holds {foreign[0]!r}.", hint="Choose a new or empty folder."
+        )
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make the folder, and keep other writers out; the system lifts the lock when the process ends, however it does."""
+    """Create and lock the folder; the operating system releases the lock when the process ends for any reason."""
     try:
         mark(folder, KIND)
         lock = (folder / LOCK).open("ab")
     except OSError as error:
-        raise InputError(f"Cannot write in the folder {folder}: {error.strerror or error}.") from error
+        raise InputError(f"Cannot write to the folder {folder}: {error.strerror or error}.") from error
     with lock:
         if not try_lock(lock.fileno()):
             raise InputError(
-                f"Another process is writing to {folder}.", hint="Wait for it, or stop it; nothing of it is lost."
+                f"Another process is writing to {folder}.", hint="Wait for it, or stop it; its work is kept."
             )
         yield
 
 
 def begin(folder: Path, wanted: JobSpec) -> Manifest:
-    """The manifest to go on from: a new one in an empty folder; a folder of another job is refused."""
+    """Return the manifest to continue from: a new one in an empty folder. Refuses the folder of another job."""
     remove_partial_markers(folder)
-    for path in folder.glob(".*.partial*"):  # what a process that was killed left
+    for path in folder.glob(".*.partial*"):  # left by a killed process
         if KIND.names and KIND.names.fullmatch(path.name):
             path.unlink()
     manifest = read_manifest(folder)
@@ -133,38 +135,28 @@ def begin(folder: Path, wanted: JobSpec) -> Manifest:
             f"{folder} was started with other settings: {'; '.join(changed)}.",
             hint="Use the same settings, write to another folder, or start over with --force.",
         )
-    _warn_of_versions(folder, manifest.job, wanted)
+    _warn_of_versions(folder, manifest.job.versions, wanted.versions)
     return manifest
 
 
 def clear(folder: Path) -> None:
-    """Remove a job's files, so that it starts over; a folder that holds anything else is refused."""
+    """Remove a job's files to start over. Refuses a folder that holds anything else."""
     check_ours(folder, KIND)
     remove_ours(folder, KIND, keep=[LOCK])
 
 
-def remove_old_rows(folder: Path, kept: str) -> None:
-    """Remove the rows of results that are no longer the manifest's."""
-    for path in folder.glob("rows-*.parquet"):
-        if path.name != kept and ROWS_NAME.fullmatch(path.name):
-            path.unlink()
-
-
-def _warn_of_versions(folder: Path, found: JobSpec, wanted: JobSpec) -> None:
+def _warn_of_versions(folder: Path, found: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     changed = [
-        f"{name} {found.versions.get(name, 'none')} to {wanted.versions.get(name, 'none')}"
-        for name in {**found.versions, **wanted.versions}
-        if found.versions.get(name) != wanted.versions.get(name)
+        f"{name} {found.get(name, 'none')} to {wanted.get(name, 'none')}"
+        for name in {**found, **wanted}
+        if found.get(name) != wanted.get(name)
     ]
     if changed:
-        logger.warning(
-            "%s was started with other versions (%s); new vectors may differ from the old ones in their last digits.",
-            folder,
-            ", ".join(changed),
-        )
+        message = "%s was started with other versions (%s); new vectors may differ from old ones in their last digits."
+        logger.warning(message, folder, ", ".join(changed))
 
 
-SHARD_CHARACTERS = 1 << 25  # so that long texts do not fill the memory either
+SHARD_CHARACTERS = 1 << 25  # so that long texts do not fill the memory
 
 Watch = Callable[[BulkState], None]
 
@@ -178,13 +170,13 @@ def embed_bulk(
     workers: Workers | None = None,
     watch: Watch | None = None,
 ) -> BulkReport:
-    """Embed the texts of a source into a folder of shards; what is there already is not embedded again.
+    """Embed the texts of a source into a folder of shards. Texts that the folder already has are not embedded again.
 
     Args:
-        source: a file's name, or a :class:`FileSource` that says which column.
-        model: a model's name or folder, an encoder, or anything else that embeds.
-        workers: who embeds: this process, or :class:`RayWorkers`.
-        watch: called after every block of rows and every shard.
+        source: A file name, or a :class:`FileSource` that names the columns.
+        model: The name or folder of a model, an encoder, or any other embedder.
+        workers: Where to embed: by default in this process, or :class:`RayWorkers`.
+        watch: Called after every block of rows and every shard.
     """
     pyarrow()  # before any work
     rows = FileSource(str(source)) if isinstance(source, (str, PathLike)) else source
@@ -193,7 +185,8 @@ def embed_bulk(
     check_folder(target, force=chosen.force)
     stream = _started(blocks(rows), rows)
     wanted = _spec(target, embedder, chosen)
-    lookup = Lookup(target, _lookup_bytes(chosen, crew, wanted))
+    shard_bytes = crew.shard_bytes(wanted.shard_rows) if chosen.max_memory_bytes else 0
+    lookup = Lookup(target, lookup_bytes(chosen.max_memory_bytes, used=used_bytes(), shard=shard_bytes))
     with locked(target):
         if chosen.force:
             clear(target)
@@ -201,17 +194,17 @@ def embed_bulk(
 
 
 def _started(stream: Iterator[RowBlock], source: Source) -> Iterator[RowBlock]:
-    """The same blocks, of which the first is read now: a wrong file shows before anything is written."""
+    """The same blocks, with the first read now: a wrong file fails before anything is written."""
     for first in stream:
         return chain([first], stream)
-    raise InputError(f"{source.described().get('name')} holds no rows.", hint="Give it at least one row.")
+    raise InputError(f"{source.describe().get('name')} has no rows.", hint="Use a file with at least one row.")
 
 
 def _spec(folder: Path, embedder: Embedder, settings: BulkSettings) -> JobSpec:
-    """The job that is wanted; what is not given for its shards stays as the job was started."""
+    """The specification of this run; shard settings that are None stay as the job was started."""
     found = None if settings.force else read_manifest(folder)
     name, content = embedder.name, embedder.identity
-    if isinstance(embedder, ModelEmbedder):  # whose settings stand beside its content
+    if isinstance(embedder, ModelEmbedder):  # its settings are stored separately
         name, content = embedder.model, embedder.content
     return JobSpec(
         model=name,
@@ -223,15 +216,10 @@ def _spec(folder: Path, embedder: Embedder, settings: BulkSettings) -> JobSpec:
     )
 
 
-def _lookup_bytes(settings: BulkSettings, workers: Workers, spec: JobSpec) -> int:
-    shard = workers.shard_bytes(spec.shard_rows) if settings.max_memory_bytes else 0
-    return lookup_bytes(settings.max_memory_bytes, used=used_bytes(), shard=shard)
-
-
 def _run(
     folder: Path, stream: Iterator[RowBlock], manifest: Manifest, lookup: Lookup, workers: Workers, counts: _Counts
 ) -> BulkReport:
-    """Read the source to its end, embed what is new, and make the result the manifest's."""
+    """Read the whole source, embed new texts, and write the result to the manifest."""
     spec, source = manifest.job, counts.source
     store = ShardStore(folder / SHARDS, spec.shard_format)
     known = list(_known(store, lookup))
@@ -246,7 +234,7 @@ def _run(
         n_unused = sum(shard.n for shard in shards if shard.start < marks.n) - marks.count()
         kind = open_shard(store.folder / shards[0].name)
         result = Result(
-            source={**source.described(), "sha256": planner.source_sha256},
+            source={**source.describe(), "sha256": planner.source_sha256},
             rows=counts.n_rows,
             texts=sum(shard.n for shard in shards) - n_unused,
             unused=n_unused,
@@ -256,7 +244,9 @@ def _run(
             shards=tuple(shards),
         )
     write_manifest(folder, replace(manifest, result=result))
-    remove_old_rows(folder, result.rows_file.name)
+    for path in folder.glob("rows-*.parquet"):  # of earlier results
+        if path.name != result.rows_file.name and ROWS_NAME.fullmatch(path.name):
+            path.unlink()
     return BulkReport(
         n_rows=result.rows,
         n_texts=result.texts,
@@ -269,7 +259,7 @@ def _run(
 
 
 def _known(store: ShardStore, lookup: Lookup) -> Iterator[StoredShard]:
-    """The shards that are there and whole; their texts are known from now on."""
+    """Yield the intact shards, and add their texts to the lookup."""
     for shard, keys in store.checked():
         lookup.add(keys, np.arange(shard.start, shard.numbers.stop))
         yield shard
@@ -278,7 +268,7 @@ def _known(store: ShardStore, lookup: Lookup) -> Iterator[StoredShard]:
 def _planned(
     stream: Iterator[RowBlock], planner: Planner, rows: RowsWriter, marks: Marks, counts: _Counts
 ) -> Iterator[NewShard]:
-    """The shards to embed, drawn from the source as they are asked for."""
+    """Yield the shards to embed, reading the source as needed."""
     for block in stream:
         numbers, filled = planner.take(block.texts)
         rows.add(numbers, block.ids)
@@ -289,7 +279,7 @@ def _planned(
 
 
 class _Counts:
-    """Counts what is done, and reports it to whoever watches."""
+    """Counts progress and reports it to ``watch``."""
 
     def __init__(self, source: Source, watch: Watch | None) -> None:
         self.source, self._watch = source, watch
@@ -297,13 +287,13 @@ class _Counts:
         self.n_rows = self.n_embedded = self._n_new = 0
 
     def read(self, n: int, *, n_new: int) -> None:
-        """So many rows more were read; among all so far are so many new texts."""
+        """Count ``n`` more rows read; ``n_new`` is the total of new texts so far."""
         self.n_rows += n
         self._n_new = n_new
         self._report()
 
     def embedded(self, n: int) -> None:
-        """So many texts more are embedded and on the disk."""
+        """Count ``n`` more texts embedded and on disk."""
         self.n_embedded += n
         self._report()
 

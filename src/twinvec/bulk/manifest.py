@@ -1,4 +1,4 @@
-"""The settings, state and report of a bulk job, and what it stores in ``manifest.json``."""
+"""The settings, progress and report of a bulk job, and its ``manifest.json``."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BulkSettings:
-    """How a job runs. None leaves a choice to the folder, or to the default: Parquet shards of 16,384 texts.
+    """How a job runs. None keeps the folder's setting, or the default: Parquet shards of 16,384 texts.
 
-    ``force`` starts over in a folder that has a job. ``max_memory_bytes`` bounds the whole process. ``output`` is the
-    type of number that is stored, as in :func:`twinvec.quantize_vectors`.
+    ``force`` starts over in a folder that has a job. ``max_memory_bytes`` limits the whole process. ``output`` is the
+    stored number type, as in :func:`twinvec.quantize_vectors`.
     """
 
     shard_rows: int | None = None
@@ -53,7 +53,7 @@ class BulkSettings:
 
 @dataclass(frozen=True, slots=True)
 class BulkState:
-    """How far a job is: rows read of ``total_rows`` (None: not known), new texts in them, and texts stored by now."""
+    """The progress of a job: rows read out of ``total_rows`` (None: unknown), new texts in them, and texts stored."""
 
     n_rows: int
     total_rows: int | None
@@ -62,7 +62,7 @@ class BulkState:
 
     @property
     def n_done(self) -> int:
-        """Rows that are read and not waiting for their text to be embedded."""
+        """Rows read whose text is already embedded."""
         return self.n_rows - (self.n_new - self.n_embedded)
 
 
@@ -70,9 +70,9 @@ class BulkState:
 class BulkReport:
     """What a complete run did, and what the folder now holds.
 
-    ``n_texts`` different texts stand in ``n_rows`` rows; ``n_embedded`` of them were embedded by this run. ``n_unused``
-    texts of earlier runs are in no row any more. ``n_cut`` texts were longer than the model reads, by up to ``longest``
-    tokens. ``n_damaged`` shards were found damaged and redone.
+    ``n_rows`` rows hold ``n_texts`` unique texts, of which this run embedded ``n_embedded``. ``n_unused`` texts of
+    earlier runs no longer appear in any row. ``n_cut`` texts exceeded the model's limit, by up to ``longest`` tokens.
+    ``n_damaged`` shards were damaged and embedded again.
     """
 
     n_rows: int
@@ -85,7 +85,7 @@ class BulkReport:
 
     @property
     def n_repeated(self) -> int:
-        """Rows whose text stands in a row before."""
+        """Rows whose text appears in an earlier row."""
         return self.n_rows - self.n_texts
 
 
@@ -99,21 +99,21 @@ TYPES = "float64", "float32", "float16", "int8", "uint8"
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """What must stay the same as long as a folder is used."""
+    """The settings of a job, which every run in the same folder must share."""
 
     model: str
     model_sha256: str
     settings: Mapping[str, Any]
     shard_format: ShardFormat
     shard_rows: int
-    versions: Mapping[str, str]  # when the job began; another one is said, not refused
+    versions: Mapping[str, str]  # at the start of the job; a run with other versions only warns
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A complete run: its source, the rows, and every shard. ``unused`` texts are in no row any more.
+    """A complete run: its source, its rows, and all shards. ``unused`` texts no longer appear in any row.
 
-    A vector has ``width`` numbers of ``type``; binary ones hold eight signs each.
+    A vector has ``width`` numbers of ``type``; binary vectors pack eight signs into one number.
     """
 
     source: Mapping[str, Any]
@@ -128,14 +128,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A job, and its last complete result."""
+    """A job and its last complete result."""
 
     job: JobSpec
     result: Result | None = None
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a folder; None if it has none."""
+    """Return the manifest of a folder, or None if there is none."""
     path = folder / MANIFEST
     try:
         content = parse_json(path.read_bytes(), source=str(path), hint=HINT)
@@ -144,16 +144,15 @@ def read_manifest(folder: Path) -> Manifest | None:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.", hint=HINT) from error
     whole = JsonObject(content, path, InputError, HINT)
-    found = whole.text("format")
-    if found != FORMAT:
-        raise InputError(f"{path} has the format {found!r:.60}.", hint=f"This version reads {FORMAT}.")
+    if whole.text("format") != FORMAT:
+        raise InputError(f"{path} has the format {whole.text('format')!r:.60}.", hint=f"This version reads {FORMAT}.")
     whole.only(("format", "job", "result"))
     job = _job(whole.inner("job"))
     return Manifest(job, None if whole.value("result") is None else _result(whole.inner("result")))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest: readers see the old one or the new one."""
+    """Replace the manifest atomically: readers see the old one or the new one."""
     content = {"format": FORMAT, **asdict(manifest)}
     with new_file(folder / MANIFEST, replace=True) as file:
         file.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
@@ -189,9 +188,9 @@ def _result(content: JsonObject) -> Result:
         if shard.start < end or not shard.name.startswith(f"{shard.start:012d}-{shard.sha256[:16]}."):
             raise InputError(f"{content.source}: the shard {shard.name} cannot start at {shard.start}.", hint=HINT)
         end = shard.numbers.stop
-    if sum(shard.n for shard in result.shards) != result.texts + result.unused:
-        problem = f"the shards do not add up to {result.texts:,} texts and {result.unused:,} unused ones"
-        raise InputError(f"{content.source}: {problem}.", hint=HINT)
+    if (n := sum(shard.n for shard in result.shards)) != result.texts + result.unused:
+        expected = f"{result.texts:,} texts and {result.unused:,} unused ones"
+        raise InputError(f"{content.source}: the shards hold {n:,} texts, not {expected}.", hint=HINT)
     return result
 
 
@@ -219,17 +218,19 @@ def _count(content: JsonObject, key: str, least: int = 1) -> int:
 
 
 def differences(found: JobSpec, wanted: JobSpec) -> Iterator[str]:
-    """What of a job is not what a folder was started with, in words.
+    """Describe each setting in which a job differs from the one that a folder was started with.
 
     >>> one = JobSpec("mini", "ab", {"precision": "int8"}, "parquet", 16, {})
     >>> list(differences(one, JobSpec("mini", "ab", {"precision": "float32"}, "parquet", 16, {})))
-    ["precision is 'int8' there and 'float32' here"]
+    ["precision was 'int8', now 'float32'"]
     """
     if found.model_sha256 != wanted.model_sha256:
-        there, here = (f"{each.model} ({each.model_sha256[:12]})" for each in (found, wanted))
-        yield f"the model is {there} there and {here} here"
-    before = {**found.settings, "shard format": found.shard_format, "rows of a shard": found.shard_rows}
-    after = {**wanted.settings, "shard format": wanted.shard_format, "rows of a shard": wanted.shard_rows}
+        old, new = (f"{each.model} ({each.model_sha256[:12]})" for each in (found, wanted))
+        yield f"the model was {old}, now {new}"
+    before, after = (
+        {**each.settings, "shard format": each.shard_format, "rows per shard": each.shard_rows}
+        for each in (found, wanted)
+    )
     for name in {**before, **after}:
         if before.get(name) != after.get(name):
-            yield f"{name} is {before.get(name)!r} there and {after.get(name)!r} here"
+            yield f"{name} was {before.get(name)!r}, now {after.get(name)!r}"

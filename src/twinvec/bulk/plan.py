@@ -1,4 +1,4 @@
-"""Which text gets which number, and which texts form a shard, in bounded memory."""
+"""Assign numbers to texts and texts to shards, in limited memory."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ __all__ = [
     "used_bytes",
 ]
 
-Keys: TypeAlias = NDArray[np.bytes_]  # (n,) of S16; single elements lose zero bytes at their end, whole arrays do not
+Keys: TypeAlias = NDArray[np.bytes_]  # (n,) of S16; single elements lose trailing zero bytes, arrays do not
 
 KEY_BYTES = 16
 
 
 def keys_of(texts: Sequence[str]) -> Keys:
-    """The keys of some texts, ``(n,)``.
+    """The keys of texts, ``(n,)``: the start of their hashes.
 
     >>> keys = keys_of(["a cat", "a dog", "a cat"])
     >>> keys.dtype, bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
@@ -49,7 +49,7 @@ def keys_of(texts: Sequence[str]) -> Keys:
 
 
 class Marks:
-    """Bits for the numbers 0 to ``n - 1``.
+    """A bit set of the numbers 0 to ``n - 1``.
 
     >>> marks = Marks(10)
     >>> marks.add(np.array([3, 9, 3, 12]))
@@ -62,12 +62,12 @@ class Marks:
         self._bytes = np.zeros(-(-n // 8), dtype=np.uint8)
 
     def add(self, numbers: Ids) -> None:
-        """Mark some numbers, ``(m,)``; those from ``n`` on are passed over."""
+        """Mark numbers, ``(m,)``; those from ``n`` on are ignored."""
         inside = numbers[numbers < self.n]
         np.bitwise_or.at(self._bytes, inside >> 3, np.left_shift(1, inside & 7).astype(np.uint8))
 
     def count(self) -> int:
-        """How many are marked."""
+        """The count of marked numbers."""
         return sum(
             int(np.unpackbits(part).sum()) for part in np.array_split(self._bytes, 1 + len(self._bytes) // 2**20)
         )
@@ -79,32 +79,32 @@ class Marks:
         return bits[numbers.start - 8 * first :][: len(numbers)]
 
 
-DEFAULT_LOOKUP_BYTES = 1 << 30  # 45 million texts; more are looked up on the disk
+DEFAULT_LOOKUP_BYTES = 1 << 30  # 45 million texts; beyond that, the lookup is on disk
 LEAST_LOOKUP_BYTES = 8 << 20
-COPIES = 4  # of a shard's vectors: as they come, in a table, in its pages, and as the content of the file
-OTHER_BYTES = 160 << 20  # texts and their tokens, batches, what the runtime keeps
+COPIES = 4  # of a shard's vectors: the result, the table, its pages, and the content of the file
+OTHER_BYTES = 160 << 20  # texts and their tokens, batches, the runtime's buffers
 
 
 def lookup_bytes(max_memory_bytes: int | None, *, used: int, shard: int) -> int:
-    """What the look-up of known texts may take: the rest, after what is used now and a shard's vectors on their way."""
+    """The memory left for the lookup of known texts, after what is in use and what a new shard's vectors take."""
     if max_memory_bytes is None:
         return DEFAULT_LOOKUP_BYTES
     needed = used + COPIES * shard + OTHER_BYTES
     left = max_memory_bytes - needed
     if left < LEAST_LOOKUP_BYTES:
         raise InputError(
-            f"The job needs about {show_size(needed + LEAST_LOOKUP_BYTES)}, but at most "
-            f"{show_size(max_memory_bytes)} may be used.",
-            hint="Allow more with --max-memory, or begin with smaller shards (--shard-rows).",
+            f"The job needs about {show_size(needed + LEAST_LOOKUP_BYTES)} of memory, but the limit is "
+            f"{show_size(max_memory_bytes)}.",
+            hint="Raise --max-memory, or start over with smaller shards (--shard-rows).",
         )
     return left
 
 
 def used_bytes() -> int:
-    """Memory of this process that is resident now; where that cannot be asked, the most it ever was."""
+    """The resident memory of this process; its peak where the current value is not available."""
     try:
         import resource
-    except ImportError:  # a system without it does not say
+    except ImportError:  # Windows
         return 0
     statistics = Path("/proc/self/statm")
     if statistics.exists():
@@ -114,12 +114,12 @@ def used_bytes() -> int:
 
 
 BYTES_PER_TEXT = KEY_BYTES + 8
-PIECE_TEXTS = 1 << 16  # merged at once
+PIECE_TEXTS = 1 << 16  # merged at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Keys in order, and the number of each: both ``(n,)``."""
+    """Sorted keys and their numbers, both ``(n,)``."""
 
     keys: Keys
     numbers: Ids
@@ -127,12 +127,12 @@ class Run:
 
     @property
     def memory_bytes(self) -> int:
-        """What it takes of this process's own memory."""
+        """Bytes in memory; 0 if the arrays are memory-mapped."""
         return 0 if self.is_mapped else len(self.keys) * BYTES_PER_TEXT
 
 
 class Lookup:
-    """Numbers by key. Each key is added once."""
+    """Numbers by key, in memory or on disk. Each key is added once."""
 
     def __init__(self, scratch: Path, memory_bytes: int) -> None:
         self._scratch, self._memory_bytes = scratch, memory_bytes
@@ -143,22 +143,22 @@ class Lookup:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory in use, without what is mapped."""
+        """Bytes in memory, without memory-mapped runs."""
         return sum(run.memory_bytes for run in self._runs)
 
     def find(self, keys: Keys) -> Ids:
-        """The number of each key, ``(n,)``; -1 where it is not known."""
-        order = np.argsort(keys)  # neighbors in a run are then asked for together
-        asked, numbers = keys[order], np.full(len(keys), -1, dtype=np.int64)
+        """The number of each key, ``(n,)``; -1 if unknown."""
+        order = np.argsort(keys)  # sorted queries read neighboring keys of a run together
+        wanted, numbers = keys[order], np.full(len(keys), -1, dtype=np.int64)
         for run in self._runs:
-            indices = np.searchsorted(run.keys, asked)
-            indices[indices == len(run.keys)] = 0  # beyond the end: compare with any
-            found = run.keys[indices] == asked
+            indices = np.searchsorted(run.keys, wanted)
+            indices[indices == len(run.keys)] = 0  # beyond the end: any key differs
+            found = run.keys[indices] == wanted
             numbers[order[found]] = run.numbers[indices[found]]
         return numbers
 
     def add(self, keys: Keys, numbers: Ids) -> None:
-        """Remember the numbers of keys that are not known yet. Both are ``(n,)``, in any order."""
+        """Add new keys and their numbers, both ``(n,)``, in any order."""
         if not len(keys):
             return
         order = np.argsort(keys)
@@ -189,8 +189,8 @@ class Lookup:
                 )
         except OSError as error:
             raise InputError(
-                f"Cannot write the look-up of known texts to {self._scratch}: {error.strerror or error}.",
-                hint="Make room, or allow more memory; what is embedded stays, and the same command goes on.",
+                f"Cannot write the lookup of known texts to {self._scratch}: {error.strerror or error}.",
+                hint="Free some disk space, or allow more memory, then run the same command again to continue.",
             ) from error
 
 
@@ -204,7 +204,7 @@ def _held(pieces: Iterator[Run], n: int) -> Run:
 
 
 def _pieces(left: Run, right: Run) -> Iterator[Run]:
-    """The merged run, a piece at a time."""
+    """Yield the merged run, a piece at a time."""
     longer, shorter = (left, right) if len(left.keys) >= len(right.keys) else (right, left)
     started = 0
     for start in range(0, len(longer.keys), PIECE_TEXTS):
@@ -220,7 +220,7 @@ def _pieces(left: Run, right: Run) -> Iterator[Run]:
 
 @dataclass(frozen=True, slots=True)
 class ShardLimits:
-    """A shard is full at this many texts, or at this many characters, whichever comes first."""
+    """A shard is full at this many texts or characters, whichever comes first."""
 
     rows: int
     characters: int
@@ -228,7 +228,7 @@ class ShardLimits:
 
 @dataclass(frozen=True, slots=True)
 class NewShard:
-    """Texts to embed together. Text ``i`` has the number ``start + i``; ``keys`` is ``(n,)``."""
+    """Texts to embed as one shard. Text ``i`` has the number ``start + i``; ``keys`` is ``(n,)``."""
 
     start: int
     texts: list[str]
@@ -236,7 +236,7 @@ class NewShard:
 
 
 def free_ranges(taken: Iterable[range]) -> Iterator[range]:
-    """The numbers that no shard has, in order; the last range has no end to speak of.
+    """Yield the ranges of numbers that no shard has, in order; the last range is practically endless.
 
     >>> [(free.start, free.stop) for free in free_ranges([range(4, 6), range(0, 2)])][0]
     (2, 4)
@@ -250,7 +250,7 @@ def free_ranges(taken: Iterable[range]) -> Iterator[range]:
 
 
 class Planner:
-    """Gives numbers to texts, and gathers those that are new into shards."""
+    """Assigns numbers to texts, and collects new texts into shards."""
 
     def __init__(self, lookup: Lookup, taken: Iterable[range], limits: ShardLimits) -> None:
         self._lookup, self._limits = lookup, limits
@@ -260,15 +260,15 @@ class Planner:
         self._keys: list[Keys] = []
         self._n_characters = 0
         self._digest = hashlib.sha256()
-        self.n_new = 0  # texts that were not known, so far
+        self.n_new = 0
 
     @property
     def source_sha256(self) -> str:
-        """A digest of all texts taken so far, in their order."""
+        """The digest of all texts so far, in order."""
         return self._digest.hexdigest()
 
     def take(self, texts: Sequence[str]) -> tuple[Ids, list[NewShard]]:
-        """The numbers of the next texts of the source, ``(n,)``, and the shards that they filled."""
+        """Return the numbers of the next texts of the source, ``(n,)``, and the shards that they fill."""
         keys = keys_of(texts)
         self._digest.update(keys.tobytes())
         numbers = self._lookup.find(keys)
@@ -276,37 +276,36 @@ class Planner:
         _, first, which = np.unique(keys[unknown], return_index=True, return_inverse=True)
         by_appearance = np.sort(first)
         new = unknown[by_appearance]
-        given, filled = self._gather([texts[row] for row in new.tolist()], keys[new])
-        self._lookup.add(keys[new], given)
+        assigned, filled = self._gather([texts[row] for row in new.tolist()], keys[new])
+        self._lookup.add(keys[new], assigned)
         self.n_new += len(new)
-        numbers[unknown] = given[np.searchsorted(by_appearance, first)][which]
+        numbers[unknown] = assigned[np.searchsorted(by_appearance, first)][which]
         return numbers, filled
 
     def _gather(self, texts: list[str], keys: Keys) -> tuple[Ids, list[NewShard]]:
-        """Put new texts into shards; gives their numbers, ``(n,)``, and the shards that are full now."""
+        """Put new texts into shards; return their numbers, ``(n,)``, and the shards that are full now."""
         ends = np.cumsum([len(text) for text in texts], dtype=np.int64)  # characters up to each text
-        given: list[Ids] = []
+        assigned: list[Ids] = []
         filled: list[NewShard] = []
         done = 0
         while done < len(texts):
             started = ends[done - 1] if done else 0
-            n_by_characters = (
-                int(np.searchsorted(ends, started + self._limits.characters - self._n_characters)) + 1 - done
-            )
+            n_characters_left = self._limits.characters - self._n_characters
+            n_by_characters = int(np.searchsorted(ends, started + n_characters_left)) + 1 - done
             n_by_rows = min(self._limits.rows, len(self._range)) - len(self._texts)
             n = min(n_by_characters, n_by_rows, len(texts) - done)
             first = self._range.start + len(self._texts)
-            given.append(np.arange(first, first + n))
+            assigned.append(np.arange(first, first + n))
             self._texts += texts[done : done + n]
             self._keys.append(keys[done : done + n])
             done += n
             self._n_characters += int(ends[done - 1] - started)
             if n in (n_by_rows, n_by_characters):
                 filled.append(self._closed())
-        return np.concatenate([np.empty(0, dtype=np.int64), *given]), filled
+        return np.concatenate([np.empty(0, dtype=np.int64), *assigned]), filled
 
     def rest(self) -> list[NewShard]:
-        """The last shard, which need not be full; none if there are no texts left."""
+        """The last shard, full or not; empty if no texts are left."""
         return [self._closed()] if self._texts else []
 
     def _closed(self) -> NewShard:

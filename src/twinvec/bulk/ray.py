@@ -28,27 +28,27 @@ __all__ = ["RayWorkers", "connected", "run_tasks"]
 
 Result = TypeVar("Result")
 
-LOCAL = "local"  # what Ray calls a cluster that is started on this machine, for this process
-KNOCK_S = 5.0
-TASKS_AHEAD = 64  # handed to the cluster before the first is done
+LOCAL = "local"  # Ray's address for a new cluster on this machine, for this process
+PROBE_S = 5.0
+TASKS_AHEAD = 64  # submitted to the cluster before the first is done
 
 
 @contextmanager
 def connected(address: str) -> Iterator[ModuleType]:
-    """The package ray, connected to a cluster; a connection that was there already is used, and left as it is."""
+    """Yield the package ray, connected to a cluster. An existing connection is reused and left open."""
     ray = require("ray", extra="ray", feature="Working on many machines")
     if ray.is_initialized():
         yield ray
         return
     also = {"include_dashboard": False} if address == LOCAL else {}
     try:
-        _knock(address)
+        _probe(address)
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **also)
-    except (RuntimeError, ValueError, OSError) as error:  # OSError: also what a connection raises
+    except (RuntimeError, ValueError, OSError) as error:  # OSError includes ConnectionError
         reason = str(error).partition(". ")[0].rstrip(".") or type(error).__name__
         raise InputError(
-            f"There is no Ray cluster at {address!r}: {reason}.",
-            hint="Start one with: ray start --head; its output says the address.",
+            f"No Ray cluster found at {address!r}: {reason}.",
+            hint="Start one with: ray start --head; its output shows the address.",
         ) from error
     try:
         yield ray
@@ -56,15 +56,15 @@ def connected(address: str) -> Iterator[ModuleType]:
         ray.shutdown()
 
 
-def _knock(address: str) -> None:
-    """Try an address of the form host:port: Ray itself would wait for minutes."""
+def _probe(address: str) -> None:
+    """Try to connect to a host:port address first, because Ray itself waits for minutes."""
     host, _, port = address.rpartition(":")
     if host and port.isdigit() and "/" not in host:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PROBE_S).close()
 
 
 def own_error(error: BaseException) -> TwinvecError | None:
-    """What of our own a task raised on another machine; None if it was something else."""
+    """The TwinvecError that a remote task raised; None if it raised something else."""
     cause = getattr(error, "cause", None)
     return cause if isinstance(cause, TwinvecError) else None
 
@@ -72,10 +72,10 @@ def own_error(error: BaseException) -> TwinvecError | None:
 def run_tasks(
     function: Callable[..., Result], shared: object, arguments: Iterable[tuple[Any, ...]], *, ray: str | None = None
 ) -> Iterator[Result]:
-    """``function(shared, *each)`` for each of the arguments: here and in order, or in any order from a Ray cluster.
+    """Yield ``function(shared, *each)`` for each of the arguments: in order locally, in any order on a Ray cluster.
 
-    ``ray`` is the cluster's address. What is shared goes to each machine once. A task whose machine dies is run again
-    on another.
+    ``ray`` is the address of the cluster. ``shared`` is sent to each machine once. If a machine dies, its tasks run
+    again on another one.
 
     >>> list(run_tasks(pow, 2, [(3,), (5,)]))
     [8, 32]
@@ -104,12 +104,12 @@ def _run_remotely(
     except ray.exceptions.RayError as error:
         own = own_error(error)
         if own is None and isinstance(error, ray.exceptions.RayTaskError):
-            raise  # a fault in the work, not in the cluster
-        raise own or InputError(f"The Ray cluster failed: {last_line(error)}", hint="Run it again.") from error
+            raise  # the task failed, not the cluster
+        raise own or InputError(f"The Ray cluster failed: {last_line(error)}", hint="Try again.") from error
 
 
 def last_line(error: BaseException) -> str:
-    """The end of an error's message, where Ray puts the reason.
+    """The last line of an error's message, where Ray puts the reason.
 
     >>> last_line(RuntimeError("The actor died.\\n  ValueError: no such file\\n"))
     'ValueError: no such file'
@@ -120,16 +120,16 @@ def last_line(error: BaseException) -> str:
 
 logger = logging.getLogger(__name__)
 
-SHARDS_AHEAD = 2  # that an actor has: one at work, one waiting
-MAX_STARTS = 3  # of an actor on one machine, before it is left alone
-LOOK_EVERY_S = 5.0  # for machines that joined
-PATIENCE_S = 120.0  # without any actor
+SHARDS_AHEAD = 2  # shards per actor: one running, one waiting
+MAX_STARTS = 3  # actors started on one machine before giving it up
+LOOK_EVERY_S = 5.0  # interval for finding new machines
+PATIENCE_S = 120.0  # time allowed without any working actor
 DEFAULT_SHARD_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class ShippedModel:
-    """A model as the content of its files, and how to run it: what a machine that does not have it needs."""
+    """The content of a model's files and its settings, for machines that do not have the model."""
 
     files: Mapping[str, bytes] = field(repr=False)
     arguments: Mapping[str, Any]
@@ -137,7 +137,7 @@ class ShippedModel:
     output: OutputType
 
     def opened(self, *, threads: int) -> ModelEmbedder:
-        """Write the files to a temporary folder, and load it; then the folder goes, as workers end without notice."""
+        """Load the model from a temporary folder, removed immediately because workers can be killed at any time."""
         with TemporaryDirectory(prefix="twinvec-model-", ignore_cleanup_errors=True) as folder:
             for name, content in self.files.items():
                 path = Path(folder, name)
@@ -149,29 +149,29 @@ class ShippedModel:
 
 
 def shipped(model: ModelEmbedder, output: OutputType) -> ShippedModel:
-    """A model with its files, to be sent to another machine."""
+    """Read a model's files, to send them to other machines."""
     files = {file.relative_to(model.folder).as_posix(): file.read_bytes() for file in model_files(model.folder)}
     return ShippedModel(files, model.arguments, model.prompts, output)
 
 
 class ShardWorker:
-    """What runs on a machine of the cluster."""
+    """The Ray actor that embeds shards on one machine."""
 
     def __init__(self, model: ShippedModel, threads: int) -> None:
         self._model, self._output = model.opened(threads=threads), model.output
 
     def versions(self) -> dict[str, str]:
-        """What computes vectors here."""
+        """The versions of the packages that compute vectors on this machine."""
         return engine_versions()
 
     def embed(self, shard: NewShard, format: ShardFormat) -> ShardFile:
-        """The file of a shard."""
+        """Embed a shard, and return the content of its file."""
         return embedded_shard(shard, self._model, self._output, format)
 
 
 @dataclass
 class _Actor:
-    """An actor, and what it is at. ``start`` is set until it has loaded the model."""
+    """An actor and its current shards. ``start`` is set until the actor has loaded the model."""
 
     node: str
     handle: Any
@@ -180,7 +180,7 @@ class _Actor:
 
 
 class RayWorkers:
-    """Embeds on a Ray cluster. ``threads`` is how many cores of each machine to use; None takes all."""
+    """Embeds on a Ray cluster, with ``threads`` cores of each machine; None uses all."""
 
     def __init__(
         self, model: ModelEmbedder, address: str, *, output: OutputType = "float32", threads: int | None = None
@@ -188,14 +188,14 @@ class RayWorkers:
         self._model, self._output, self._address, self._threads = model, output, address, threads
 
     def shard_bytes(self, shard_rows: int) -> int:
-        """A shard comes as a file, whose width is not known here before."""
+        """An estimate of a shard's size; its width is only known once a worker has loaded the model."""
         return DEFAULT_SHARD_BYTES
 
     def run(self, shards: Iterator[NewShard], store: ShardStore, format: ShardFormat) -> Iterator[StoredShard]:
-        """Every shard once it is on the disk, as they are done."""
+        """Yield every shard once it is on disk, in order of completion."""
         first = next(shards, None)
         if first is None:
-            return  # nothing is new: no cluster is needed
+            return  # no new texts, so no cluster is needed
         with connected(self._address) as ray:
             crew = _Crew(ray, ray.put(shipped(self._model, self._output)), self._threads)
             for file in crew.files(chain([first], shards), format):
@@ -211,10 +211,10 @@ class _Crew:
         self._starts: Counter[str] = Counter()
         self._returned: deque[NewShard] = deque()  # of actors that died
         self._looked_s = self._worked_s = time.monotonic()
-        self._last_error = "no machine has a core to spare"
+        self._last_error = "no machine has a free core"
 
     def files(self, shards: Iterator[NewShard], format: ShardFormat) -> Iterator[ShardFile]:
-        """The files of all shards, as they are done."""
+        """Yield the files of all shards in order of completion."""
         self._hire()
         is_more = True
         while True:
@@ -225,8 +225,8 @@ class _Crew:
             yield from self._done()
 
     def _hand_out(self, shards: Iterator[NewShard], format: ShardFormat) -> bool:
-        """Give every actor that is ready its share; False once there are no more shards."""
-        for n_held in range(SHARDS_AHEAD):  # first one for each, then the second
+        """Assign shards to all ready actors; return False once there are no more shards."""
+        for n_held in range(SHARDS_AHEAD):  # one shard for each actor, then a second
             for actor in self._actors:
                 if actor.start is None and len(actor.shards) == n_held:
                     shard = self._returned.popleft() if self._returned else next(shards, None)
@@ -236,7 +236,7 @@ class _Crew:
         return True
 
     def _done(self) -> Iterator[ShardFile]:
-        """Wait for something to be done, and give the files that are."""
+        """Wait for a result, and yield the files that are done."""
         owners = {reference: actor for actor in self._actors for reference in actor.shards}
         owners |= {actor.start: actor for actor in self._actors if actor.start is not None}
         if not owners:
@@ -254,7 +254,7 @@ class _Crew:
     def _result(self, actor: _Actor, reference: Any) -> ShardFile | None:  # noqa: ANN401 - Ray's
         try:
             found = self._ray.get(reference)
-        except self._ray.exceptions.RayTaskError as error:  # the work itself is wrong, not the machine
+        except self._ray.exceptions.RayTaskError as error:  # the task failed, not the machine
             own = own_error(error)
             if own is None:
                 raise
@@ -273,15 +273,15 @@ class _Crew:
 
     def _dismiss(self, actor: _Actor, error: Exception) -> None:
         if actor not in self._actors:
-            return  # another of its shards has told us
-        rest = f"; others do its {len(actor.shards)} shards" if actor.shards else ""
-        logger.warning("A worker was lost (%s)%s.", type(error).__name__, rest)
+            return  # already dismissed for another of its shards
+        rest = f"; other workers take over its {len(actor.shards)} shards" if actor.shards else ""
+        logger.warning("Lost a worker (%s)%s.", type(error).__name__, rest)
         self._last_error = last_line(error)
         self._actors.remove(actor)
         self._returned.extend(actor.shards.values())
 
     def _hire(self) -> None:
-        """An actor for every machine that has cores and no actor yet."""
+        """Start an actor on every machine that has cores and no actor yet."""
         self._looked_s = time.monotonic()
         staffed = {actor.node for actor in self._actors}
         for node in self._ray.nodes():
@@ -300,12 +300,12 @@ class _Crew:
         return _Actor(node, handle, handle.versions.remote())
 
     def _check_patience(self) -> None:
-        is_over = time.monotonic() - self._worked_s > PATIENCE_S
-        is_given_up = not self._actors and any(count >= MAX_STARTS for count in self._starts.values())
-        if (is_over and not any(actor.start is None for actor in self._actors)) or is_given_up:
+        is_late = time.monotonic() - self._worked_s > PATIENCE_S
+        has_given_up = not self._actors and any(count >= MAX_STARTS for count in self._starts.values())
+        if (is_late and not any(actor.start is None for actor in self._actors)) or has_given_up:
             raise InputError(
-                f"No machine of the Ray cluster takes up the work: {self._last_error}",
-                hint="Look at it with: ray status. Run the same command again to go on.",
+                f"No machine of the Ray cluster can start working: {self._last_error}",
+                hint="Check the cluster with: ray status. Then run the same command again to continue.",
             )
 
 
@@ -315,6 +315,4 @@ def _warn_of_versions(found: dict[str, str]) -> None:
         f"{name} {own[name]} here, {found[name]} there" for name in own if found.get(name, own[name]) != own[name]
     ]
     if changed:
-        logger.warning(
-            "A machine has other versions (%s): vectors may differ in their last digits.", "; ".join(changed)
-        )
+        logger.warning("Versions differ (%s): vectors may differ in their last digits.", "; ".join(changed))

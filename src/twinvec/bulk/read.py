@@ -1,4 +1,4 @@
-"""Reading what a bulk job wrote: rows in the order of the source, or single texts by number."""
+"""Read the output of a bulk job: rows in the order of the source, or single texts by number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twinvec.bulk.job import SHARDS
 from twinvec.bulk.manifest import Manifest, Result, read_manifest
 from twinvec.bulk.plan import Marks
 from twinvec.bulk.rows import read_rows
-from twinvec.bulk.shards import ShardReader, open_shard, vectors_in
+from twinvec.bulk.shards import REBUILD, ShardReader, open_shard, vectors_in
 from twinvec.errors import InputError, check_at_least
 from twinvec.types import Array, Ids
 
@@ -26,7 +26,7 @@ OPEN_SHARDS = 64
 
 
 class BulkBatch(NamedTuple):
-    """Some rows: ids (from the source, or the row's place), texts, and vectors ``(n, width)``."""
+    """Some rows: ids (from the source, or row numbers), texts, and vectors ``(n, width)``."""
 
     ids: list[str] | NDArray[np.int64]
     texts: list[str]
@@ -35,7 +35,7 @@ class BulkBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Bulk:
-    """A complete result. Texts are called by their numbers, ``0`` to ``n - 1`` with ``n`` different texts."""
+    """A complete result. Its ``n`` unique texts have the numbers ``0`` to ``n - 1``."""
 
     folder: Path
     manifest: Manifest
@@ -43,25 +43,23 @@ class Bulk:
     _opened: OrderedDict[str, ShardReader] = field(default_factory=OrderedDict, repr=False, compare=False)
 
     def rows(self, rows_per_batch: int = 8192) -> Iterator[BulkBatch]:
-        """All rows in the order of the source."""
+        """Yield all rows in the order of the source."""
         n_before = 0
         for numbers, ids in self._numbers(rows_per_batch):
-            texts, vectors = self.take(numbers)
-            counted = np.arange(n_before, n_before + len(numbers))
-            yield BulkBatch(counted if ids is None else ids, texts, vectors)
+            row_numbers = np.arange(n_before, n_before + len(numbers))
+            yield BulkBatch(row_numbers if ids is None else ids, *self.take(numbers))
             n_before += len(numbers)
 
     def take(self, numbers: Sequence[int] | Ids) -> tuple[list[str], Array]:
         """The texts with these numbers, and their vectors ``(n, width)``."""
-        asked = np.asarray(numbers, dtype=np.int64)
-        wanted, which = np.unique(asked, return_inverse=True)
+        wanted, which = np.unique(np.asarray(numbers, dtype=np.int64), return_inverse=True)
         parts = [self._part(index, wanted[here]) for index, here in self._by_shard(wanted)]
         texts = [text for part in parts for text in part[0]]
         vectors = np.concatenate([part[1] for part in parts]) if parts else np.empty((0, 0), dtype=np.float32)
         return [texts[index] for index in which.tolist()], vectors[which]
 
     def used(self) -> Marks | None:
-        """Which numbers stand in a row; None if all do."""
+        """The text numbers that appear in a row; None if all do."""
         if not self.result.unused:
             return None
         marks = Marks(max(shard.numbers.stop for shard in self.result.shards))
@@ -77,7 +75,7 @@ class Bulk:
         return read_rows(self.folder / self.result.rows_file.name, self.result.rows, rows_per_batch)
 
     def _by_shard(self, wanted: Ids) -> Iterator[tuple[int, slice]]:
-        """The places of the shards that hold some numbers in rising order, and which of the numbers each holds."""
+        """The index of each shard that holds some of the sorted numbers, and the slice of numbers that it holds."""
         starts = np.array([shard.start for shard in self.result.shards])
         stops = np.array([shard.numbers.stop for shard in self.result.shards])
         owners = np.searchsorted(starts, wanted, side="right") - 1
@@ -97,39 +95,39 @@ class Bulk:
         if path.name not in self._opened:
             while len(self._opened) >= OPEN_SHARDS:
                 self._opened.popitem(last=False)
-            self._opened[path.name] = self._checked(open_shard(path), index)
+            reader = open_shard(path)
+            self._check(reader, index)
+            self._opened[path.name] = reader
         self._opened.move_to_end(path.name)
         return self._opened[path.name]
 
-    def _checked(self, reader: ShardReader, index: int) -> ShardReader:
-        """The shard, if it holds what the manifest says."""
+    def _check(self, reader: ShardReader, index: int) -> None:
         result, shard = self.result, self.result.shards[index]
         if (reader.n, reader.width, reader.type) != (shard.n, result.width, result.type):
             raise InputError(
                 f"The shard {self.path(index)} holds {reader.n} vectors of {reader.width} {reader.type} each, "
-                f"not {shard.n} of {result.width} {result.type} as the manifest says.",
-                hint="Run the job again: it is found and redone.",
+                f"but the manifest says {shard.n} of {result.width} {result.type}.",
+                hint=REBUILD,
             )
-        return reader
 
 
 def open_bulk(folder: str | PathLike[str]) -> Bulk:
-    """The last complete result in a folder. A job that runs there meanwhile does not change what is read."""
+    """Open the last complete result in a folder. A job that runs there meanwhile does not affect the reader."""
     path = Path(folder)
     manifest = read_manifest(path)
     if manifest is None:
         raise InputError(
-            f"{path} holds no vectors of a bulk job.", hint=f"Make them with: twinvec embed FILE --out {path}"
+            f"{path} is not the folder of a bulk job.", hint=f"Create one with: twinvec embed FILE --out {path}"
         )
     if manifest.result is None:
-        raise InputError(f"The job in {path} is not complete.", hint="Run the same command again: it goes on.")
+        raise InputError(f"The job in {path} is not complete.", hint="Run the same command again to continue it.")
     return Bulk(path, manifest, manifest.result)
 
 
 def read_bulk(folder: str | PathLike[str], *, rows_per_batch: int = 8192) -> Iterator[BulkBatch]:
-    """The rows of a bulk job in the order of its source, batch by batch: ids, texts, vectors.
+    """Yield the rows of a bulk job in the order of its source, in batches: ids, texts, vectors.
 
-    Shards in Arrow's format are mapped into memory; of Parquet shards the row groups wanted are decoded.
+    Arrow shards are memory-mapped; of Parquet shards, only the needed row groups are decoded.
     """
     check_at_least(1, rows_per_batch=rows_per_batch)
     return open_bulk(folder).rows(rows_per_batch)

@@ -1,7 +1,7 @@
-"""The rows of the source: of each the number of its text, and its id if it has one; one Parquet file.
+"""The rows of the source in one Parquet file: for each row the number of its text, and its id if it has one.
 
-The file is written again by every run, because every run reads the source from its start; it takes its name, which
-holds its checksum, only when it is complete.
+Every run reads the source from its start and writes this file again. The file gets its name, which contains its
+checksum, only when it is complete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROWS_NAME = re.compile(r"rows-[0-9a-f]{16}\.parquet")
 
 @dataclass(frozen=True, slots=True)
 class RowsFile:
-    """A complete file of rows."""
+    """A complete rows file."""
 
     name: str
     size_bytes: int
@@ -38,7 +38,7 @@ class RowsFile:
 
 
 class RowsWriter:
-    """Gathers rows; ``finish`` gives the file its name. A block that is left before that leaves nothing behind."""
+    """Context manager that collects rows; ``finish`` names the file. Without ``finish``, no file remains."""
 
     def __init__(self, folder: Path, *, has_ids: bool) -> None:
         self._folder, self._has_ids = folder, has_ids
@@ -59,12 +59,12 @@ class RowsWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for opened in (self._writer, self._file):
-            with suppress(OSError):  # after finish() nothing is left to be written
+            with suppress(OSError):  # after finish() there is nothing left to write
                 opened.close()
         Path(self._file.name).unlink(missing_ok=True)
 
     def add(self, numbers: Ids, ids: Sequence[str]) -> None:
-        """The next rows: the numbers of their texts, ``(n,)``, and their ids, if rows have any."""
+        """Add rows: the numbers of their texts, ``(n,)``, and their ids, if rows have ids."""
         self._numbers.append(numbers)
         self._ids.extend(ids)
         self._n_waiting += len(numbers)
@@ -72,7 +72,7 @@ class RowsWriter:
             self._write(ROWS_PER_GROUP)
 
     def finish(self) -> RowsFile:
-        """Write what is left, and give the file its name."""
+        """Write the remaining rows, and give the file its name."""
         partial = Path(self._file.name)
         if self._n_waiting:
             self._write(self._n_waiting)
@@ -105,30 +105,30 @@ class RowsWriter:
     def _refused(self, error: OSError) -> InputError:
         return InputError(
             f"Cannot write the rows to {self._folder}: {error.strerror or error}.",
-            hint="All shards are safe: make room, and run the same command again to go on.",
+            hint="All shards are safe. Free some disk space, then run the same command again to continue.",
         )
 
 
 def read_rows(path: Path, n: int, rows_per_batch: int) -> Iterator[tuple[Ids, list[str] | None]]:
-    """Numbers ``(m,)`` and ids of the ``n`` rows, batch by batch; None where rows have no ids."""
+    """Yield the text numbers ``(m,)`` and ids of the ``n`` rows in batches; ids are None if rows have none."""
     arrow, parquet = pyarrow(), pyarrow(".parquet")
     if not path.is_file():
         raise InputError(
-            f"The rows in {path} are gone.", hint="If another run was completed meanwhile, open the folder again."
+            f"The rows file {path} is missing.", hint="If another run has finished meanwhile, open the folder again."
         )
     n_read = 0
     try:
         with parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             has_ids = "id" in file.schema_arrow.names
             if not file.schema_arrow.equals(_schema(has_ids=has_ids)):
-                raise _damaged(path, f"it has the columns {', '.join(file.schema_arrow.names)}")
+                raise _damaged(path, f"its columns are {', '.join(file.schema_arrow.names)}")
             for batch in file.iter_batches(batch_size=rows_per_batch, use_threads=False):
                 n_read += len(batch)
                 yield batch.column("number").to_numpy(), batch.column("id").to_pylist() if has_ids else None
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error).splitlines()[0].rstrip(".")) from error
     if n_read != n:
-        raise _damaged(path, f"there are {n_read:,} of {n:,}")
+        raise _damaged(path, f"it has {n_read:,} of {n:,} rows")
 
 
 def _schema(*, has_ids: bool) -> Any:  # noqa: ANN401 - pyarrow's
@@ -140,4 +140,4 @@ def _schema(*, has_ids: bool) -> Any:  # noqa: ANN401 - pyarrow's
 
 
 def _damaged(path: Path, reason: str) -> InputError:
-    return InputError(f"The rows in {path} cannot be read: {reason}.", hint="Run the job again: they are redone.")
+    return InputError(f"Cannot read the rows file {path}: {reason}.", hint="Run the job again to rebuild it.")

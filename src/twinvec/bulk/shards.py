@@ -1,4 +1,4 @@
-"""Shards: files of keys, texts and vectors in Parquet or Arrow, each with its checksum in its name."""
+"""Shards: Parquet or Arrow files of keys, texts and vectors, each with its checksum in its name."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from twinvec.vectors import checked_vectors, quantize_vectors
 __all__ = [
     "COLUMNS",
     "ENDINGS",
+    "REBUILD",
     "SHARD_NAME",
     "ShardFile",
     "ShardReader",
@@ -37,13 +38,16 @@ __all__ = [
     "vectors_in",
 ]
 
+logger = logging.getLogger(__name__)
+
 COLUMNS = "number", "key", "text", "vector"
-ROWS_PER_GROUP = 2048  # what is read of a Parquet shard to get at one row
+ROWS_PER_GROUP = 2048  # rows decoded to read one row of a Parquet shard
+REBUILD = "Run the job again: it finds and rebuilds the shard."
 
 
 @dataclass(frozen=True, slots=True)
 class ShardFile:
-    """A shard as it will stand on the disk."""
+    """The content of a shard's file, not written yet."""
 
     start: int
     n: int
@@ -53,21 +57,21 @@ class ShardFile:
 
     @property
     def sha256(self) -> str:
-        """The digest of the content."""
+        """The SHA-256 digest of the content."""
         return hashlib.sha256(self.content).hexdigest()
 
 
 def embedded_shard(shard: NewShard, embedder: Embedder, output: OutputType, format: ShardFormat) -> ShardFile:
-    """Embed the texts of a shard, and make its file."""
+    """Embed the texts of a shard, and return the content of its file."""
     block = embed_block(embedder, shard.texts)
     checked = checked_vectors(block.vectors, shard.texts, width=embedder.width, source=embedder.name)
-    vectors = quantize_vectors(checked, output)
-    table = _table(shard, vectors, metadata={"n_cut": str(block.n_cut), "longest": str(block.longest)})
+    metadata = {"n_cut": str(block.n_cut), "longest": str(block.longest)}
+    table = _table(shard, quantize_vectors(checked, output), metadata=metadata)
     return ShardFile(shard.start, len(shard.texts), block.n_cut, block.longest, WRITERS[format](table))
 
 
 def pyarrow(part: str = "") -> ModuleType:
-    """The package pyarrow, or a part of it such as ``.parquet``."""
+    """The package pyarrow, or a submodule such as ``.parquet``."""
     return require(f"pyarrow{part}", extra="tables", feature="Bulk embedding")
 
 
@@ -93,20 +97,18 @@ def _parquet(table: Any) -> bytes:  # noqa: ANN401 - pyarrow's
         table,
         sink,
         row_group_size=ROWS_PER_GROUP,
-        compression={"number": "ZSTD", "text": "ZSTD"},  # keys and vectors would not get smaller
+        compression={"number": "ZSTD", "text": "ZSTD"},  # keys and vectors do not compress
         use_dictionary=False,
         write_page_checksum=True,
     )
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return bytes(sink.getvalue())
 
 
 def _arrow(table: Any) -> bytes:  # noqa: ANN401 - pyarrow's
     sink = pyarrow().BufferOutputStream()
     with pyarrow(".ipc").new_file(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(len(table), 1))
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return bytes(sink.getvalue())
 
 
 WRITERS: dict[ShardFormat, Callable[[Any], bytes]] = {"parquet": _parquet, "arrow": _arrow}
@@ -114,7 +116,7 @@ ENDINGS: dict[ShardFormat, str] = {"parquet": ".parquet", "arrow": ".arrow"}
 
 
 class ShardReader(Protocol):
-    """An open shard. Tables are pyarrow's."""
+    """An open shard. It returns pyarrow tables."""
 
     n: int
     width: int
@@ -123,24 +125,23 @@ class ShardReader(Protocol):
     longest: int
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """All rows, of these columns."""
+        """All rows of these columns."""
         ...
 
     def take(self, rows: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """Some rows in rising order, ``(m,)``, of these columns."""
+        """Some rows of these columns; ``rows`` is ``(m,)`` and sorted."""
         ...
 
 
 class ParquetShard:
-    """A shard of row groups, of which only those wanted are decoded."""
+    """A Parquet shard; only the needed row groups are decoded."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         with _readable(path):
             self._file = pyarrow(".parquet").ParquetFile(path, memory_map=True, page_checksum_verification=True)
             self.n: int = self._file.metadata.num_rows
-            self.width, self.type = _kind(self._file.schema_arrow)
-            self.n_cut, self.longest = _counts(self._file.schema_arrow)
+            self.width, self.type, self.n_cut, self.longest = _parse_schema(self._file.schema_arrow)
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
         """All rows."""
@@ -148,7 +149,7 @@ class ParquetShard:
             return self._file.read(columns=list(columns), use_threads=False)
 
     def take(self, rows: Ids, columns: Sequence[str]) -> Any:  # noqa: ANN401
-        """Some rows; the groups that they are in are decoded whole."""
+        """Some rows; their row groups are decoded as a whole."""
         size = self._file.metadata.row_group(0).num_rows
         groups, which = np.unique(rows // size, return_inverse=True)
         with _readable(self._path):
@@ -157,14 +158,13 @@ class ParquetShard:
 
 
 class ArrowShard:
-    """A shard that is mapped: nothing is read before it is used."""
+    """A memory-mapped Arrow shard: nothing is read before it is used."""
 
     def __init__(self, path: Path) -> None:
         with _readable(path):
             self._table = pyarrow(".ipc").open_file(pyarrow().memory_map(str(path))).read_all()
             self.n: int = len(self._table)
-            self.width, self.type = _kind(self._table.schema)
-            self.n_cut, self.longest = _counts(self._table.schema)
+            self.width, self.type, self.n_cut, self.longest = _parse_schema(self._table.schema)
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
         """All rows, not copied."""
@@ -176,35 +176,32 @@ class ArrowShard:
 
 
 def open_shard(path: Path) -> ShardReader:
-    """The shard in a file, by its ending."""
+    """Open a shard; the file extension decides its format."""
     return READERS[path.suffix](path)
 
 
 def keys_in(table: Any) -> Keys:  # noqa: ANN401 - pyarrow's
     """The keys of a table's rows, ``(n,)``."""
-    chunks = [chunk for chunk in table["key"].chunks if len(chunk)]
     parts = [
         np.frombuffer(chunk.buffers()[1], dtype=f"S{KEY_BYTES}")[chunk.offset : chunk.offset + len(chunk)]
-        for chunk in chunks
+        for chunk in table["key"].chunks
+        if len(chunk)
     ]
     return np.concatenate(parts) if parts else np.empty(0, dtype=f"S{KEY_BYTES}")
 
 
 def vectors_in(table: Any) -> Array:  # noqa: ANN401 - pyarrow's
-    """The vectors of a table's rows, ``(n, width)``; not copied where they are in one piece."""
+    """The vectors of a table's rows, ``(n, width)``; not copied if they are in one chunk."""
     width = table.schema.field("vector").type.list_size
     parts = [chunk.flatten().to_numpy(zero_copy_only=True).reshape(-1, width) for chunk in table["vector"].chunks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _kind(schema: Any) -> tuple[int, str]:  # noqa: ANN401 - pyarrow's
-    vector = schema.field("vector").type
-    return vector.list_size, np.dtype(vector.value_type.to_pandas_dtype()).name
-
-
-def _counts(schema: Any) -> tuple[int, int]:  # noqa: ANN401 - pyarrow's
-    metadata = schema.metadata or {}
-    return int(metadata.get(b"n_cut", 0)), int(metadata.get(b"longest", 0))
+def _parse_schema(schema: Any) -> tuple[int, str, int, int]:  # noqa: ANN401 - pyarrow's
+    """The width and number type of the vectors, and the counts of cut texts and of extra tokens."""
+    vector, metadata = schema.field("vector").type, schema.metadata or {}
+    number_type = np.dtype(vector.value_type.to_pandas_dtype()).name
+    return vector.list_size, number_type, int(metadata.get(b"n_cut", 0)), int(metadata.get(b"longest", 0))
 
 
 @contextmanager
@@ -214,24 +211,20 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except (arrow.ArrowException, OSError, KeyError, AttributeError) as error:  # the last two: other columns
         reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError(
-            f"The shard {path} is damaged or missing: {reason}.", hint="Run the job again: it is found and redone."
-        ) from error
+        raise InputError(f"The shard {path} is damaged or missing: {reason}.", hint=REBUILD) from error
 
 
 READERS: dict[str, type[ParquetShard] | type[ArrowShard]] = {".parquet": ParquetShard, ".arrow": ArrowShard}
 
 
-logger = logging.getLogger(__name__)
-
 SHARD_NAME = re.compile(r"(\d{12})-([0-9a-f]{16})\.(?:parquet|arrow)")
 SHARD_PARTIAL = re.compile(rf"\.{SHARD_NAME.pattern}\.partial.*")
-SAFE = "All shards before it are safe: make room, and run the same command again to go on."
+SAFE = "All earlier shards are safe. Free some disk space, then run the same command again to continue."
 
 
 @dataclass(frozen=True, slots=True)
 class StoredShard:
-    """A shard on the disk: its texts have the numbers ``start`` to ``start + n - 1``."""
+    """A shard on disk: its texts have the numbers ``start`` to ``start + n - 1``."""
 
     name: str
     start: int
@@ -255,7 +248,7 @@ class ShardStore:
         self.n_damaged = 0
 
     def put(self, file: ShardFile) -> StoredShard:
-        """Write a shard: under another name, synced, then renamed."""
+        """Write a shard: to a temporary file, synced, then renamed."""
         digest = file.sha256
         name = f"{file.start:012d}-{digest[:16]}{ENDINGS[self._format]}"
         try:
@@ -266,28 +259,28 @@ class ShardStore:
         return StoredShard(name, file.start, file.n, len(file.content), digest, file.n_cut, file.longest)
 
     def checked(self) -> Iterator[tuple[StoredShard, Keys]]:
-        """Every shard that is whole, by its first number, with its keys. Damaged ones are removed."""
+        """Yield every intact shard with its keys, by its first number. Damaged shards are removed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         end = 0
         for path in sorted(self.folder.iterdir()):
             found = _checked(path, least=end)
             if found is None:
-                self._drop(path)
+                self._remove(path)
             else:
                 end = found[0].numbers.stop
                 yield found
 
-    def _drop(self, path: Path) -> None:
+    def _remove(self, path: Path) -> None:
         if SHARD_NAME.fullmatch(path.name):
             self.n_damaged += 1
-            logger.warning("%s is damaged; it is removed, and its texts are embedded again.", path)
+            logger.warning("%s is damaged: removed it; its texts will be embedded again.", path)
             path.unlink()
-        elif SHARD_PARTIAL.fullmatch(path.name):  # what a process that was killed left
+        elif SHARD_PARTIAL.fullmatch(path.name):  # left by a killed process
             path.unlink()
 
 
 def _checked(path: Path, *, least: int) -> tuple[StoredShard, Keys] | None:
-    """The shard in a file and its keys; None if its checksum, its numbers or its content are not as they should be."""
+    """The shard in a file and its keys; None if its checksum, numbers or content are wrong."""
     match = SHARD_NAME.fullmatch(path.name)
     if not match:
         return None
@@ -299,8 +292,5 @@ def _checked(path: Path, *, least: int) -> tuple[StoredShard, Keys] | None:
         keys = keys_in(reader.read(["key"]))
     except InputError:
         return None
-    return _stored(path, start, reader, sha256=digest), keys
-
-
-def _stored(path: Path, start: int, reader: ShardReader, *, sha256: str) -> StoredShard:
-    return StoredShard(path.name, start, reader.n, path.stat().st_size, sha256, reader.n_cut, reader.longest)
+    size_bytes = path.stat().st_size
+    return StoredShard(path.name, start, reader.n, size_bytes, digest, reader.n_cut, reader.longest), keys

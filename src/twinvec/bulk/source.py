@@ -1,4 +1,4 @@
-"""Where the rows come from: a file of any size, read as a stream, in blocks of bounded size."""
+"""The source of the rows: a file of any size, read as a stream in blocks of limited size."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from twinvec.model.tokenizer import check_text, check_texts
 
 __all__ = ["FileSource", "RowBlock", "Source", "blocks"]
 
-BLOCK_ROWS, BLOCK_CHARACTERS = 4096, 1 << 22  # what is read ahead
+BLOCK_ROWS, BLOCK_CHARACTERS = 4096, 1 << 22  # limits of a block
 
 
 class RowBlock(NamedTuple):
-    """Some rows: their texts, and their ids where they have any."""
+    """Some rows: their texts, and their ids if rows have ids."""
 
     texts: list[str]
     ids: list[str]
 
 
 class Source(Protocol):
-    """Rows that every run reads from their start."""
+    """Rows that every run reads from the start."""
 
     @property
     def has_ids(self) -> bool:
@@ -34,15 +34,15 @@ class Source(Protocol):
         ...
 
     def rows(self) -> Iterable[tuple[str, str]]:
-        """The text and the id of each row; without ids, an empty one."""
+        """The text and id of each row; the id is empty if rows have none."""
         ...
 
     def n_rows(self) -> int | None:
-        """How many rows there are, where that is known soon; for telling the time left."""
+        """The number of rows if it is quick to find, for estimating the remaining time."""
         ...
 
-    def described(self) -> dict[str, Any]:
-        """What the manifest says of it."""
+    def describe(self) -> dict[str, Any]:
+        """Return what the manifest stores about the source."""
         ...
 
 
@@ -50,7 +50,7 @@ class Source(Protocol):
 class FileSource:
     """A file of lines, csv, tsv, jsonl or parquet, or standard input for ``-``.
 
-    ``column`` has the texts, as in :func:`twinvec.data.read_texts`; ``id_column`` has what rows are called by.
+    ``column`` holds the texts, as in :func:`twinvec.data.read_texts`; ``id_column`` holds the ids.
     """
 
     path: str
@@ -60,17 +60,17 @@ class FileSource:
 
     @property
     def has_ids(self) -> bool:
-        """Whether a column of ids was named."""
+        """Whether there is an id column."""
         return self.id_column is not None
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """The text and the id of each row; the first is read at once, so that a wrong file shows early."""
+        """The text and id of each row; the file is opened immediately, so a wrong file fails early."""
         if self.id_column is None:
             return ((text, "") for text in read_texts(self.path, self.column, format=self.format))
         return _with_ids(open_table(self.path, format=self.format), self.column, self.id_column)
 
     def n_rows(self) -> int | None:
-        """Rows of a parquet file; about the lines of a text file that is not zipped; None of anything else."""
+        """The rows of a parquet file, or about the lines of an uncompressed text file; None for anything else."""
         path = Path(self.path)
         if not path.is_file():
             return None
@@ -84,14 +84,14 @@ class FileSource:
             stream.seek(0)
             return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(1 << 22), b""))
 
-    def described(self) -> dict[str, Any]:
-        """Its name without the folder, and the columns asked for."""
+    def describe(self) -> dict[str, Any]:
+        """Return the file name without its folder, and the chosen columns."""
         return {"name": Path(self.path).name, "column": self.column, "id": self.id_column}
 
 
 def _with_ids(table: Table, column: str | None, id_column: str) -> Iterator[tuple[str, str]]:
     if not table.columns:
-        raise InputError(f"{table.name} holds no rows.", hint="Give it at least one row.")
+        raise InputError(f"{table.name} has no rows.", hint="Use a file with at least one row.")
     chosen = choose_column(table.columns, column, source=table.name)
     if id_column not in table.columns:
         raise UnknownNameError(f"column in {table.name}:", id_column, table.columns)
@@ -99,14 +99,14 @@ def _with_ids(table: Table, column: str | None, id_column: str) -> Iterator[tupl
         if isinstance(record, RowError):
             raise record
         number, (value, key) = record
-        if key is None:
-            raise RowError(f"{table.where(number)}: the id in {id_column!r} is missing.", fault="no id")
         where = table.where(number)
+        if key is None:
+            raise RowError(f"{where}: the id in {id_column!r} is missing.", fault="no id")
         yield text_of(value, chosen, where=where), check_text(str(key), f"{where}: the id in {id_column!r}")
 
 
 def blocks(source: Source) -> Iterator[RowBlock]:
-    """The rows of a source, at most so many and so long at a time."""
+    """Yield the rows of a source in blocks of limited rows and characters."""
     texts: list[str] = []
     ids: list[str] = []
     n_before = n_characters = 0

@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - only main
-    """Import the commands when they are asked for: an interrupt before that is caught in ``__main__``."""
+    """Import ``main`` on first use, so that ``__main__`` can catch an interrupt during the import."""
     if name != "main":
         raise AttributeError(f"module 'twinvec.cli' has no attribute {name!r}")
     from twinvec.cli.app import main

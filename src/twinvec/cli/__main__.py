@@ -1,4 +1,4 @@
-"""The command ``twinvec``, and ``python -m twinvec.cli`` for launchers that start modules."""
+"""The entry point of ``twinvec`` and of ``python -m twinvec.cli``."""
 
 import sys
 
@@ -6,9 +6,9 @@ __all__ = ["run"]
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the command with these arguments, or those of the process.
+    """Run the command with these arguments (default: those of the process).
 
-    An interrupt while the command is being imported ends as quietly as a later one.
+    Ctrl-C during the import exits without a traceback too.
     """
     try:
         from twinvec.cli.app import main

@@ -1,4 +1,4 @@
-"""The command ``twinvec``. A command's module is imported when the command runs, so that ``--help`` stays fast."""
+"""The command ``twinvec``. The module of a subcommand is imported only when it runs, so that ``--help`` is fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from twinvec.cli.screen import CleanErrors, show_version
 
 __all__ = ["main"]
 
-# In the order of the help. Each is the function of its name in the module of its name.
+# name -> summary, in the order of the help. Command NAME is the function NAME in the module twinvec.cli.NAME.
 COMMANDS = {
     "demo": "Compare all pairs of 10,000 sentences and answer three questions.",
     "embed": "Embed the texts of a file.",
@@ -37,35 +37,38 @@ class LazyCommands(CleanErrors):
     """A group that lists its commands without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, the first to try first."""
+        """The names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, imported now; None if there is none."""
+        """Import and return a command, or return None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(import_module(f"twinvec.cli.{cmd_name}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands for the help."""
+        """Write the list of commands into the help."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+CONTEXT = {"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100}
+
+
+@click.group(cls=LazyCommands, context_settings=CONTEXT)
 @click.option(
     "--version",
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=show_version,
-    help="Show the version.",
+    help="Print the version and exit.",
 )
 def main() -> None:
-    """Sentence vectors on the machine you have.
+    """Sentence embeddings on your own machine.
 
-    Results go to standard output, all else to standard error. Exit codes: 0 done, 1 error, 2 usage error,
-    130 interrupted (Ctrl-C). On a terminal, control characters in texts and names are shown as \\uXXXX; data for a
-    file or a pipe stays as it is.
+    Results go to standard output, messages to standard error. Exit codes: 0 success, 1 error, 2 usage error,
+    130 interrupted (Ctrl-C). On a terminal, control characters in texts and names are shown as \\uXXXX; output to a
+    file or a pipe is unchanged.
     """

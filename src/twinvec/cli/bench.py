@@ -1,4 +1,4 @@
-"""``twinvec bench``: how fast a model is on this machine, and how faithful each precision."""
+"""``twinvec bench``: the speed of a model on this machine, and the accuracy of each precision."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ __all__ = ["bench"]
     "precisions",
     type=click.Choice(PRECISIONS),
     multiple=True,
-    help="Measure this one; may be given several times. Default: all that this machine has.",
+    help="Precision to measure. Repeatable. Default: all that this machine supports.",
 )
 def bench(*, model: ModelChoice, precisions: tuple[str, ...]) -> None:
     """Measure a model on this machine: texts per second, and milliseconds for a single text.
 
-    Median of 5 rounds after a warm-up, on 990 built-in sentences of 15 words on average. For each precision
-    also the mean cosine of its vectors to those of float32.
+    Each number is the median of 5 rounds after a warm-up, on 990 built-in sentences of 15 words on average. The last
+    column is the mean cosine between the vectors of each precision and those of float32.
     """
     import twinvec
 
-    table = plain_table("precision", "texts per second", "ms for one text", "mean cosine to float32")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = plain_table("precision", "texts per second", "ms for one text", "mean cosine to float32", n_left=1)
     for speed in twinvec.measure_speed(model.embedder(), precisions, tell=say):
         cosine = "" if speed.cosine is None else f"{speed.cosine:.5f}"
         table.add_row(speed.precision, f"{speed.texts_per_s:,.0f}", f"{speed.single_ms:.2f}", cosine)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,23 +17,24 @@ from twinvec.cli.options import (
     PromptChoice,
     TextSource,
     csv_safe_option,
-    gathered,
+    json_lines_option,
     method_choice,
     model_options,
+    option_group,
     out_option,
     prompt_options,
     text_options,
 )
-from twinvec.cli.screen import open_console, plain_table, print_json, say
+from twinvec.cli.screen import open_console, plain_table, print_json, say, wants_json
 
 if TYPE_CHECKING:
     from twinvec.cluster import Clustering, ClusterSettings
     from twinvec.data.read import TextRows
     from twinvec.types import Ids
 
-__all__ = ["ALGORITHMS", "ClusterChoice", "cluster", "cluster_options"]
+__all__ = ["cluster"]
 
-# algorithm -> the settings it takes
+# algorithm -> its settings
 ALGORITHMS: dict[str, tuple[str, ...]] = {
     "kmeans": ("n_clusters", "seed"),
     "agglomerative": ("threshold", "linkage"),
@@ -51,34 +51,33 @@ OPTION_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterChoice:
-    """An algorithm, and those of its settings that were given."""
+    """An algorithm and its settings from the command line."""
 
     algorithm: str
-    given: dict[str, Any]
+    options: dict[str, Any]
     method: MethodChoice
 
     def settings(self) -> ClusterSettings:
-        """What the library takes."""
-        import twinvec.cluster as ways
+        """The settings as an object of the library."""
+        import twinvec.cluster as library
 
         if self.algorithm == "kmeans":
-            return ways.KMeansSettings(**self.given)
+            return library.KMeansSettings(**self.options)
         if self.algorithm == "agglomerative":
-            return ways.AgglomerativeSettings(**self.given)
-        return ways.CommunitySettings(**self.given)
+            return library.AgglomerativeSettings(**self.options)
+        return library.CommunitySettings(**self.options)
 
 
 def cluster_choice(algorithm: str, method: PairMethod, max_memory: str | None, **settings: object) -> ClusterChoice:
-    """The choice; refuses settings of another algorithm."""
+    """Build the choice; refuse settings of another algorithm."""
     given = {name: value for name, value in settings.items() if value is not None}
     for name in given:
         if name not in ALGORITHMS[algorithm]:
-            takers = " and ".join(each for each, names in ALGORITHMS.items() if name in names)
-            raise click.UsageError(f"{OPTION_NAMES[name]} is for {takers}, not for {algorithm}.")
-    if method != PAIR_METHODS[0] and algorithm != "communities":
-        raise click.UsageError(f"--method is for communities, not for {algorithm}.")
-    if max_memory is not None and algorithm != "communities":
-        raise click.UsageError(f"--max-memory is for communities, not for {algorithm}.")
+            users = " and ".join(each for each, names in ALGORITHMS.items() if name in names)
+            raise click.UsageError(f"{OPTION_NAMES[name]} is for {users}, not for {algorithm}.")
+    for option, is_set in (("--method", method != PAIR_METHODS[0]), ("--max-memory", max_memory is not None)):
+        if is_set and algorithm != "communities":
+            raise click.UsageError(f"{option} is for communities, not for {algorithm}.")
     return ClusterChoice(algorithm, given, method_choice(method, max_memory))
 
 
@@ -88,31 +87,33 @@ CLUSTER_OPTIONS: dict[str, Decorator] = {
         "--algorithm",
         type=click.Choice(tuple(ALGORITHMS)),
         default="kmeans",
-        show_default=True,
-        help="kmeans: so many clusters, every text in one. agglomerative: joined while they are similar, for thousands "
-        "of texts. communities: texts near a central one; the others stay alone.",
+        help="kmeans: a fixed number of clusters, with every text in one. agglomerative: merge similar clusters, for "
+        "thousands of texts at most. communities: texts near a central text; other texts stay unassigned.",
     ),
     "n_clusters": click.option(
-        "-k", "n_clusters", type=click.IntRange(min=1), help="kmeans: how many clusters. Default: 8."
+        "-k", "n_clusters", type=click.IntRange(min=1), help="kmeans: number of clusters. Default: 8."
     ),
-    "seed": click.option("--seed", type=click.IntRange(min=0), help="kmeans: the same seed, the same clusters."),
+    "seed": click.option(
+        "--seed", type=click.IntRange(min=0), help="kmeans: random seed; the same seed gives the same clusters."
+    ),
     "threshold": click.option(
         "--threshold",
         type=click.FloatRange(-1, 1),
-        help="agglomerative: the mean cosine down to which clusters are joined; default: 0.6. "
-        "communities: the cosine of each text to the central one; default: 0.75.",
+        help="agglomerative: merge clusters down to this cosine (default: 0.6). communities: lowest cosine of a text "
+        "to the central one (default: 0.75).",
     ),
     "linkage": click.option(
         "--linkage",
         type=click.Choice(LINKAGES),
-        help="agglomerative: similar is the mean cosine (average, the default) or the lowest (complete).",
+        help="agglomerative: compare clusters by the mean cosine of their texts (average, the default) or the lowest "
+        "(complete).",
     ),
     "min_size": click.option(
-        "--min-size", type=click.IntRange(min=1), help="communities: the fewest texts of one. Default: 10."
+        "--min-size", type=click.IntRange(min=1), help="communities: smallest community to report. Default: 10."
     ),
     **METHOD_OPTIONS,
 }
-cluster_options = gathered(CLUSTER_OPTIONS, "choice", build=cluster_choice)
+cluster_options = option_group(CLUSTER_OPTIONS, "choice", build=cluster_choice)
 
 
 STDOUT = "-"
@@ -126,25 +127,24 @@ COUNT = click.IntRange(min=1)
 @model_options()
 @prompt_options
 @cluster_options
-@click.option("--texts", "n_texts", type=COUNT, default=3, show_default=True, help="Texts to show of each cluster.")
-@click.option("--words", "n_words", type=COUNT, default=5, show_default=True, help="Key words to show of each.")
-@out_option("FILE", f"Write all rows and their {LABEL} here: .csv, .tsv, .jsonl or .parquet; '-' is standard output.")
+@click.option("--texts", "n_texts", type=COUNT, default=3, help="Texts to show per cluster.")
+@click.option("--words", "n_words", type=COUNT, default=5, help="Key words to show per cluster.")
+@out_option("FILE", f"Write every row with its {LABEL} here: .csv, .tsv, .jsonl or .parquet; '-' is standard output.")
 @click.option(
     "--report",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write a page (report.html, report.md), its map and all numbers (clusters.json) here.",
+    help="Write a report (report.html, report.md), its map and all numbers (clusters.json) here.",
 )
 @click.option(
     "--projection",
     type=click.Choice(PROJECTIONS),
     default="auto",
-    show_default=True,
-    help="What places texts on the map; auto: umap where it is installed (extra: map).",
+    help="How to project texts onto the map. auto: umap if installed (extra: map), else pca.",
 )
 @csv_safe_option
-@click.option("--force", is_flag=True, help="Replace what exists.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines also on a terminal.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@json_lines_option
 def cluster(
     *,
     source: TextSource,
@@ -160,11 +160,12 @@ def cluster(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Group the texts of FILE (default: '-', standard input) by what they say.
+    """Group the texts of FILE (default: '-', standard input) by meaning.
 
-    FILE is read as by embed. Clusters are numbered from 0, larger ones first; texts that belong to none are -1. Each
-    is shown with the words that tell it from the others, and the texts nearest to its middle. A terminal gets a
-    table; a file or a pipe gets JSON lines, one for each cluster, with the rows of its texts, counted from 0.
+    FILE has the formats of twinvec embed. Clusters are numbered from 0, largest first; texts without a cluster get
+    -1. Each cluster is shown with its most distinctive words and the texts nearest to its center. On a terminal the
+    output is a table; in a file or a pipe it is JSON lines, one per cluster, with the rows of its texts, counted
+    from 0.
     """
     import twinvec
     from twinvec.data.read import read_text_rows
@@ -186,33 +187,33 @@ def cluster(
         **asdict(choice.method),
         tell=say,
     )
-    found = done.clusters
+    clusters = done.clusters
     if report is not None and done.map is not None:
         drawn = ClusterMap(rows.texts, done.labels, done.map.places, done.map.projection)
-        write_cluster_report(found, drawn, report, replace=force)
+        write_cluster_report(clusters, drawn, report, replace=force)
     if out is not None:
         write_labels(rows, done.labels, out, replace=force, csv_safe=csv_safe)
     if out != STDOUT:
-        print_clusters(found, as_json=as_json)
-    say(f"{summary(found)} {found.method[:1].upper()}{found.method[1:]}.")
-    if not found.clusters:
-        say("Lower --threshold or --min-size for more.")
+        print_clusters(clusters, as_json=as_json)
+    say(f"{summary(clusters)} {clusters.method[:1].upper()}{clusters.method[1:]}.")
+    if not clusters.clusters:
+        say("Lower --threshold or --min-size to find more.")
     if report is not None:
-        say(f"Wrote {report / PAGE}, with its map and {CLUSTER_DATA} beside it.")
+        say(f"Wrote {report / PAGE}, its map and {CLUSTER_DATA}.")
 
 
 def check_labels(rows: TextRows, output: str, *, replace: bool) -> None:
-    """Refuse, before any work is done, labels that cannot be written beside these rows."""
+    """Fail before any work is done if the labels cannot be written."""
     from twinvec.data.write import check_rows_target
     from twinvec.errors import InputError
 
     if LABEL in rows.columns:
-        raise InputError(f"The rows have a column {LABEL!r} already.", hint="Rename it, or leave out -o.")
+        raise InputError(f"The rows already have a column {LABEL!r}.", hint="Rename it, or omit -o.")
     check_rows_target(output, (*rows.columns, LABEL), format=to_stdout(rows, output), replace=replace)
 
 
 def to_stdout(rows: TextRows, output: str) -> str | None:
-    """The format of rows on standard output: their own, if it has columns and is text; a file has that of its ending.
+    """The format for standard output: that of the rows if it is csv or tsv, else jsonl; None for a file.
 
     >>> from twinvec.data.read import TextRows
     >>> to_stdout(TextRows([], (), [], "tsv"), "-"), to_stdout(TextRows([], (), [], "lines"), "-")
@@ -227,22 +228,22 @@ def write_labels(rows: TextRows, labels: Ids, output: str, *, replace: bool, csv
     """Write every row with its label."""
     from twinvec.data.write import write_rows
 
-    labelled = ([*values, label] for values, label in zip(rows.values, labels.tolist(), strict=True))
+    labeled = ([*values, label] for values, label in zip(rows.values, labels.tolist(), strict=True))
     columns, format = (*rows.columns, LABEL), to_stdout(rows, output)
-    write_rows(labelled, columns, output, format=format, replace=replace, csv_safe=csv_safe)
+    write_rows(labeled, columns, output, format=format, replace=replace, csv_safe=csv_safe)
 
 
-def print_clusters(found: Clustering, *, as_json: bool) -> None:
-    """The clusters on standard output: the largest as a table, or all as JSON lines."""
-    if as_json or not sys.stdout.isatty():
-        for each in found.as_dict()["clusters"]:
+def print_clusters(clusters: Clustering, *, as_json: bool) -> None:
+    """Print the largest clusters as a table, or all as JSON lines."""
+    if wants_json(as_json=as_json):
+        for each in clusters.as_dict()["clusters"]:
             print_json(each)
         return
-    table = plain_table("cluster", "texts", "closeness", "key words and texts nearest to the middle")
-    for each in found.clusters[:N_SHOWN]:
-        shown = [", ".join(each.words), *(f"  {text}" for text in each.texts)]
-        table.add_row(str(each.label), f"{each.size:,}", f"{each.closeness:.3f}", "\n".join(shown))
-    n_more = len(found.clusters) - N_SHOWN
+    table = plain_table("cluster", "texts", "closeness", "key words and texts nearest to the center")
+    for each in clusters.clusters[:N_SHOWN]:
+        lines = [", ".join(each.words), *(f"  {text}" for text in each.texts)]
+        table.add_row(str(each.label), f"{each.size:,}", f"{each.closeness:.3f}", "\n".join(lines))
+    n_more = len(clusters.clusters) - N_SHOWN
     if n_more > 0:
         table.add_row("...", "", "", f"and {n_more:,} smaller ones")
     open_console().print(table)

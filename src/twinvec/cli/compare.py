@@ -1,4 +1,4 @@
-"""``twinvec compare``: whether one of two models is better, or only luckier."""
+"""``twinvec compare``: whether the difference between two models is more than chance."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinvec.cli.evaluate import SuiteChoice, suite_options, system_model_options
-from twinvec.cli.options import ModelChoice, PromptChoice, prompt_options
+from twinvec.cli.options import ModelChoice, PromptChoice, json_option, prompt_options
 from twinvec.cli.screen import open_console, print_json, say
 
 if TYPE_CHECKING:
@@ -19,17 +19,17 @@ __all__ = ["compare"]
 @click.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @suite_options
 @system_model_options
 @prompt_options
 def compare(
     *, first: str, second: str, as_json: bool, suite: SuiteChoice, model: ModelChoice, prompt: PromptChoice
 ) -> None:
-    """Compare A and B item by item: files of ``twinvec evaluate --json``, or models, which are evaluated first.
+    """Compare A and B item by item. Each is a file of ``twinvec evaluate --json`` or a model, which is evaluated first.
 
-    For every task that both have: the difference, its interval, and in a sentence whether it is more than chance,
-    by tests on the same items, after Holm's correction for the number of tasks.
+    For every task that both have, prints the difference, its confidence interval, and whether it is more than chance:
+    paired tests on the same items, with Holm's correction for the number of tasks.
     """
     import twinvec
 
@@ -37,17 +37,17 @@ def compare(
     one, other = (
         name if name.endswith(".json") else twinvec.SystemChoice(name, settings=settings) for name in (first, second)
     )
-    found = twinvec.compare(one, other, **suite.arguments())
-    for message in found.left_out:
+    result = twinvec.compare(one, other, **suite.arguments())
+    for message in result.left_out:
         say(f"Left out: {message}")
     if as_json:
-        print_json([_as_dict(each) for each in found.comparisons], indent=2)
+        print_json([_as_dict(each) for each in result.comparisons], indent=2)
     else:
-        print_comparisons(found.comparisons)
+        print_comparisons(result.comparisons)
 
 
 def print_comparisons(comparisons: tuple[Comparison, ...]) -> None:
-    """For each task both numbers under their protocol, and the sentence."""
+    """Print both scores of each task, their protocol, and the verdict."""
     console = open_console()
     for each in comparisons:
         console.print(each.task, style="bold", soft_wrap=True)
@@ -58,5 +58,7 @@ def print_comparisons(comparisons: tuple[Comparison, ...]) -> None:
 
 def _as_dict(each: Comparison) -> dict[str, Any]:
     names = ("task", "protocol", "names", "left", "right", "difference", "low", "high", "level", "p", "test", "verdict")
-    found = {name: getattr(each, name) for name in names}
-    return {**found, "p_values": dict(each.p_values), "n_compared": each.n_compared}
+    return {name: getattr(each, name) for name in names} | {
+        "p_values": dict(each.p_values),
+        "n_compared": each.n_compared,
+    }

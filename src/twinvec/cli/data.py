@@ -18,11 +18,13 @@ from twinvec.cli.options import (
     ModelChoice,
     columns_option,
     csv_safe_option,
-    gathered,
-    label_list,
+    json_option,
     model_options,
+    option_group,
+    out_option,
+    split_labels,
 )
-from twinvec.cli.screen import CleanErrors, open_console, plain_table, print_json, say
+from twinvec.cli.screen import CleanErrors, fact_table, open_console, plain_table, print_json, say
 from twinvec.cli.train_options import score_range_option
 
 if TYPE_CHECKING:
@@ -30,16 +32,12 @@ if TYPE_CHECKING:
 
     from twinvec.data.check_report import DataReport, Finding, Scores, TokenLengths
 
-__all__ = [
-    "data",
-    "get",
-    "negatives",
-]
+__all__ = ["data", "get", "negatives"]
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleChoice:
-    """Which file of examples, and how to read it."""
+    """A file of examples and how to read it."""
 
     file: str
     kind: str | None
@@ -53,27 +51,21 @@ class ExampleChoice:
 EXAMPLE_OPTIONS: dict[str, Decorator] = {
     "file": click.argument("file"),
     "kind": click.option(
-        "--kind",
-        type=click.Choice(EXAMPLE_KINDS),
-        help="What the rows are. Default: guessed from the names of the columns.",
+        "--kind", type=click.Choice(EXAMPLE_KINDS), help="Kind of examples. Default: guessed from the column names."
     ),
     "columns": columns_option,
     "format": click.option(
-        "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
+        "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: from its extension; lines for '-'."
     ),
     "labels": click.option(
-        "--labels", metavar="A,B,...", callback=label_list, help="The labels there may be. Default: those found."
+        "--labels", metavar="A,B,...", callback=split_labels, help="Allowed labels. Default: all that occur."
     ),
     "ignore_labels": click.option(
-        "--ignore-label",
-        "ignore_labels",
-        metavar="LABEL",
-        multiple=True,
-        help="Leave rows with this label out; may be given several times.",
+        "--ignore-label", "ignore_labels", metavar="LABEL", multiple=True, help="Skip rows with this label. Repeatable."
     ),
     "score_range": score_range_option,
 }
-example_options = gathered(EXAMPLE_OPTIONS, "choice", build=ExampleChoice)
+example_options = option_group(EXAMPLE_OPTIONS, "choice", build=ExampleChoice)
 
 
 @click.group(cls=CleanErrors)
@@ -87,7 +79,7 @@ def data() -> None:
     "--against",
     metavar="FILE",
     multiple=True,
-    help="An evaluation file: count its texts that are also in FILE; may be given several times.",
+    help="Evaluation file: count its texts that are also in FILE. Repeatable.",
 )
 @click.option(
     "-m",
@@ -95,10 +87,10 @@ def data() -> None:
     metavar="MODEL",
     envvar=MODEL_VARIABLE,
     show_envvar=True,
-    help="Count tokens as this model does, a folder or a name. No weights are loaded.",
+    help="Count tokens with the tokenizer of this model (folder or name). No weights are loaded.",
 )
 @MODEL_OPTIONS["offline"]
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def check(
     context: click.Context,
@@ -111,12 +103,12 @@ def check(
 ) -> None:
     """Describe a FILE of examples and report its problems.
 
-    FILE is csv, tsv, jsonl or parquet (lines for texts), by its ending; all but parquet may be gzipped. The kinds
-    of examples and the columns they are read from: labelled_pairs (premise, hypothesis, label), scored_pairs
-    (text1, text2, score), marked_pairs (text1, text2, and a label that is 0 or 1), triplets (anchor, positive,
-    negative), ranked (anchor, positive, and any number of negatives), texts (text).
+    FILE is csv, tsv, jsonl or parquet (or plain lines, for texts), as its extension says; all but parquet may be
+    gzipped. The kinds of examples and their columns: labelled_pairs (premise, hypothesis, label), scored_pairs (text1,
+    text2, score), marked_pairs (text1, text2, and a label that is 0 or 1), triplets (anchor, positive, negative),
+    ranked (anchor, positive, and any number of negatives), texts (text).
 
-    The exit code is 1 if training would refuse the file.
+    The exit code is 1 if training would reject the file.
     """
     from twinvec.data.check import check_examples
 
@@ -135,22 +127,22 @@ def check(
     type=click.Path(path_type=Path, file_okay=False),
     envvar="TWINVEC_DATA",
     show_envvar=True,
-    help="Folder to put them in.",
+    help="Folder to store them in.",
 )
-@click.option("--list", "is_list", is_flag=True, help="List the data sets, and stop.")
-@click.option("--force", is_flag=True, help="Download again and replace what is there.")
+@click.option("--list", "is_list", is_flag=True, help="List the data sets and exit.")
+@click.option("--force", is_flag=True, help="Download again and overwrite existing files.")
 @click.option(
     "--from",
     "files_in",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Download nothing: the files are already in this folder, named as in their URLs.",
+    help="Do not download; read the files from this folder, named as in their URLs.",
 )
 @click.option(
     "--sha256",
     "trusted",
     metavar="HEX",
     multiple=True,
-    help="A checksum that you trust, for a file whose own is not known; once for each file of one NAME.",
+    help="Checksum that you trust, for a file without a known one. Give one for each file of a single NAME.",
 )
 def get(
     *,
@@ -161,11 +153,11 @@ def get(
     files_in: Path | None,
     trusted: tuple[str, ...],
 ) -> None:
-    """Download these data sets from their owners into the data folder.
+    """Download data sets from their publishers into the data folder.
 
-    Each is downloaded once, checked where its checksum is known, and written as gzipped tables. An interrupted
-    download continues when you run the same command again. Mind the licenses: most are for research. Without a known
-    checksum, nothing is fetched by plain http.
+    Each is downloaded once, verified if its checksum is known, and written as gzipped tables. After an interruption,
+    run the same command again to continue. Check the licenses: most allow research only. Files without a known
+    checksum are never downloaded over plain http.
     """
     from twinvec.data.download import get_data_sets
     from twinvec.data.sources import SOURCES
@@ -175,22 +167,22 @@ def get(
         print_sources()
         return
     if not names:
-        raise click.UsageError(f"No data set named. Choose from: {', '.join(SOURCES)}.")
+        raise click.UsageError(f"No data set given. Choose from: {', '.join(SOURCES)}.")
     if data is None:
-        raise InputError("No data folder was given.", hint="Name it with --data, or set TWINVEC_DATA.")
+        raise InputError("No data folder given.", hint="Pass --data, or set TWINVEC_DATA.")
     if trusted and len(names) != 1:
-        raise click.UsageError("--sha256 goes with one NAME.")
+        raise click.UsageError("--sha256 requires exactly one NAME.")
     get_data_sets(names, data, replace=force, files_in=files_in, trusted=trusted, tell=say)
 
 
 def print_sources() -> None:
-    """The data sets, with their licenses and whether a download can be checked."""
+    """Print the data sets, their licenses, and whether a checksum is known."""
     from twinvec.data.sources import SOURCES
 
-    table = plain_table("name", "what", "license", "checksum")
+    table = plain_table("name", "description", "license", "checksum")
     for each in SOURCES.values():
         is_checked = all(download.sha256 for download in each.downloads)
-        table.add_row(each.name, each.what, each.license, "sha256" if is_checked else "not known")
+        table.add_row(each.name, each.what, each.license, "sha256" if is_checked else "unknown")
     open_console().print(table)
 
 
@@ -199,63 +191,59 @@ def print_sources() -> None:
 @EXAMPLE_OPTIONS["columns"]
 @EXAMPLE_OPTIONS["format"]
 @model_options()
-@click.option("-o", "--output", required=True, metavar="FILE", help="File of triplets: .tsv, .csv, .jsonl or .parquet.")
-@click.option("--pool", metavar="FILE", help="More texts that may be negatives. Default: the positives alone.")
-@click.option("-n", type=click.IntRange(min=1), default=1, show_default=True, help="Negatives for each pair.")
+@out_option("FILE", "File for the triplets: .tsv, .csv, .jsonl or .parquet.", required=True)
+@click.option(
+    "--pool", metavar="FILE", help="File with more candidate texts. Default: only the positives are candidates."
+)
+@click.option("-n", type=click.IntRange(min=1), default=1, help="Negatives per pair.")
 @click.option(
     "--margin",
     type=click.FloatRange(min=0),
     default=0.05,
-    show_default=True,
-    help="By how much a negative's cosine must be below the positive's: what is nearer may well be right.",
+    help="A negative's cosine must be lower than the positive's by this much; nearer texts may be correct answers.",
 )
-@click.option("--highest", type=float, help="No negative with a higher cosine than this.")
-@click.option("--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Skip this many of the hardest.")
-@click.option(
-    "--depth", type=click.IntRange(min=1), default=100, show_default=True, help="Candidates looked at for each anchor."
-)
+@click.option("--highest", type=float, help="Skip candidates with a higher cosine than this.")
+@click.option("--skip", type=click.IntRange(min=0), default=0, help="Skip this many of the hardest candidates.")
+@click.option("--depth", type=click.IntRange(min=1), default=100, help="Candidates to consider per anchor.")
 @csv_safe_option
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option("--force", is_flag=True, help="Overwrite the output if it exists.")
 def negatives(
     *,
     file: str,
     columns: Columns,
     format: str | None,
     model: ModelChoice,
-    output: str,
+    out: str,
     pool: str | None,
     csv_safe: bool,
     force: bool,
     **choices: float,
 ) -> None:
-    """Find hard negatives for the pairs of FILE, which has the columns anchor and positive; write triplets.
+    """Find hard negatives for the pairs of FILE (columns anchor and positive) and write triplets.
 
-    A negative is a text near the anchor by the model's cosine that is no positive of the same anchor, in whatever
-    case and punctuation, and that scores lower than the pair by a margin. twinvec train reads the triplets.
+    A hard negative is a text whose cosine to the anchor is high, but lower than the positive's by a margin, and that
+    is not itself a positive of the anchor (ignoring case and punctuation). twinvec train reads the triplets.
     """
     from twinvec.data.roles import DataSource
     from twinvec.search import NegativeSettings, mine_negatives
 
-    found = mine_negatives(
+    mined = mine_negatives(
         DataSource(file, "ranked", columns, format),
-        output,
+        out,
         model.embedder(),
         pool=pool,
-        settings=NegativeSettings(**choices),  # type: ignore[arg-type] # click has made whole numbers of them
+        settings=NegativeSettings(**choices),  # type: ignore[arg-type] # click has made ints of them
         replace=force,
         csv_safe=csv_safe,
     )
-    say(
-        f"Wrote {found.n_triplets:,} triplets to {output}; {found.n_served:,} of {found.n_pairs:,} different pairs "
-        "have one."
-    )
+    say(f"Wrote {mined.n_triplets:,} triplets to {out}, for {mined.n_served:,} of {mined.n_pairs:,} distinct pairs.")
 
 
 BAR_WIDTH = 40
 
 
 def print_report(report: DataReport, *, is_guessed: bool) -> None:
-    """Print everything to standard output; what training would refuse comes last, where it is seen."""
+    """Print everything to standard output; the verdict comes last, where it is seen."""
     console = open_console()
     block = "█" if console.encoding.lower().startswith("utf") else "#"
     console.print(report.file, style="bold", soft_wrap=True)
@@ -267,12 +255,7 @@ def print_report(report: DataReport, *, is_guessed: bool) -> None:
 
 
 def _tables(report: DataReport, *, is_guessed: bool, block: str) -> Iterator[Table]:
-    facts = plain_table("", "")
-    facts.show_header = False
-    facts.columns[0].style = "bold"
-    for label, value in _facts(report, is_guessed=is_guessed):
-        facts.add_row(label, value)
-    yield facts
+    yield fact_table(_facts(report, is_guessed=is_guessed))
     if report.labels and report.n_good:
         yield _bars("label", report.labels, block=block)
     if report.scores:
@@ -290,12 +273,12 @@ def _tables(report: DataReport, *, is_guessed: bool, block: str) -> Iterator[Tab
 
 
 def _facts(report: DataReport, *, is_guessed: bool) -> Iterator[tuple[str, str]]:
-    yield "kind", report.kind + " (guessed from the names of the columns; --kind says otherwise)" * is_guessed
+    yield "kind", report.kind + " (guessed from the column names; override with --kind)" * is_guessed
     yield "columns", ", ".join(_column(role, names) for role, names in report.columns.items())
-    parts = {"bad": report.n_bad, "left out for their label": report.n_ignored}
+    parts = {"bad": report.n_bad, "skipped for their label": report.n_ignored}
     shown = [f"{count:,} {what}" for what, count in parts.items() if count]
     yield "rows", f"{report.n_rows:,}" + (f": {report.n_good:,} good, {', '.join(shown)}" if shown else "")
-    yield "different texts", f"{report.n_texts:,}"
+    yield "distinct texts", f"{report.n_texts:,}"
     if report.tokens:
         yield "tokens", _tokens(report.tokens)
     if report.scores:
@@ -319,11 +302,10 @@ def _column(role: str, names: Sequence[str]) -> str:
 
 
 def _rows(finding: Finding, unit: str) -> str:
-    """How many rows, and where the first stand."""
     if not finding.count:
         return "none"
-    places = ", ".join(f"{number:,}" for number in finding.rows) + ", ..." * (finding.count > len(finding.rows))
-    return f"{finding.count:,} ({unit}{'s' * (finding.count > 1)} {places})"
+    numbers = ", ".join(f"{number:,}" for number in finding.rows) + ", ..." * (finding.count > len(finding.rows))
+    return f"{finding.count:,} ({unit}{'s' * (finding.count > 1)} {numbers})"
 
 
 def _tokens(tokens: TokenLengths) -> str:
@@ -336,14 +318,13 @@ def _tokens(tokens: TokenLengths) -> str:
 
 def _bins(scores: Scores) -> dict[str, int]:
     step = (scores.high - scores.low) / len(scores.counts)
-    ends = [f"{scores.low + place * step:.3g}" for place in range(len(scores.counts) + 1)]
+    ends = [f"{scores.low + i * step:.3g}" for i in range(len(scores.counts) + 1)]
     return {f"{ends[i]} to {ends[i + 1]}": count for i, count in enumerate(scores.counts)}
 
 
 def _bars(head: str, counts: dict[str, int], *, block: str) -> Table:
-    """Counts with their share, and a bar for each."""
-    table = plain_table(head, "rows", "share", "")
-    table.columns[1].justify = table.columns[2].justify = "right"
+    table = plain_table(head, "rows", "share", "", n_left=1)
+    table.columns[3].justify = "left"
     total, longest = max(sum(counts.values()), 1), max(*counts.values(), 1)
     for name, count in counts.items():
         table.add_row(name, f"{count:,}", f"{100 * count / total:.1f} %", block * round(BAR_WIDTH * count / longest))
@@ -374,6 +355,6 @@ def _and_more(table: Table, count: int) -> Table:
 
 def _verdict(report: DataReport) -> str:
     if report.is_usable:
-        return f"Training would take this file, with {report.n_good:,} examples."
+        return f"Training would accept this file, with {report.n_good:,} examples."
     bad = f"{report.n_bad:,} of its {report.n_rows:,} rows are bad." if report.faults else ""
-    return f"Training would refuse this file: {bad} {report.refusal}".replace("  ", " ").strip()
+    return f"Training would reject this file: {bad} {report.refusal}".replace("  ", " ").strip()

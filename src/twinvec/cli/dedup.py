@@ -1,4 +1,4 @@
-"""``twinvec dedup``: a file without the texts that say again what another says."""
+"""``twinvec dedup``: remove near-duplicate texts from a file."""
 
 from __future__ import annotations
 
@@ -40,21 +40,20 @@ REPORT_COLUMNS = ("row", "text", "repeats_row", "repeats", "score")
 @text_options
 @model_options()
 @prompt_options
-@out_option("FILE", "Where the rows that are kept go.", default=STDOUT, show_default=True)
+@out_option("FILE", "Write the remaining rows here.", default=STDOUT)
 @click.option(
     "--threshold",
     type=click.FloatRange(-1, 1),
     default=0.95,
-    show_default=True,
-    help="The cosine from which on two texts count as the same.",
+    help="Lowest cosine at which two texts count as duplicates.",
 )
-@click.option(
-    "--keep", type=click.Choice(KEEPS), default="first", show_default=True, help="Which of several texts to keep."
-)
+@click.option("--keep", type=click.Choice(KEEPS), default="first", help="Which of several duplicates to keep.")
 @method_options
-@click.option("--report", metavar="FILE", help="Also write what was removed, and for which text: .jsonl, .csv, .tsv.")
+@click.option(
+    "--report", metavar="FILE", help="Also write each removed text and the text it duplicates: .jsonl, .csv or .tsv."
+)
 @csv_safe_option
-@click.option("--force", is_flag=True, help="Replace files that exist.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def dedup(
     *,
     source: TextSource,
@@ -68,12 +67,12 @@ def dedup(
     csv_safe: bool,
     force: bool,
 ) -> None:
-    """Write the rows of FILE (default: '-', standard input) without those whose text repeats another's.
+    """Write the rows of FILE (default: '-', standard input) without near-duplicates.
 
-    FILE is read as by embed; all its columns are kept. The output has the format of its ending; '-' is standard
-    output in the format of FILE. A text is removed if its cosine with one that is kept reaches the threshold, so no
-    two texts of the output do, and every removed text has a near-duplicate in the output. By an index, a few may be
-    missed. Rows are counted from 0.
+    FILE has the formats of twinvec embed; all its columns are kept. The extension of the output sets its format; '-'
+    is standard output in the format of FILE. A text is removed if its cosine with a kept text reaches the threshold,
+    so no two texts of the output reach it, and every removed text has a near-duplicate in the output. With an index,
+    a few duplicates may be missed. Rows are counted from 0.
     """
     import twinvec
     from twinvec.data.read import read_text_rows
@@ -91,22 +90,22 @@ def dedup(
     write_rows(kept, rows.columns, out, format=format, replace=force, csv_safe=csv_safe)
     if report is not None:
         write_rows(report_rows(found, rows.texts), REPORT_COLUMNS, report, replace=force, csv_safe=csv_safe)
-    say(f"Kept {len(found.kept):,} of {len(rows.texts):,} texts; {len(found.removed):,} repeat one of them.")
+    say(f"Kept {len(found.kept):,} of {len(rows.texts):,} texts; {len(found.removed):,} duplicates removed.")
     if out != STDOUT and sys.stdout.isatty():
         print_groups(found, rows.texts)
 
 
 def report_rows(found: Duplicates, texts: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    """A row for each text that was removed."""
+    """A row for each removed text."""
     for row, kept, score in zip(*(part.tolist() for part in found[1:]), strict=True):
         yield row, texts[row], kept, texts[kept], round(score, 6)
 
 
 def print_groups(found: Duplicates, texts: Sequence[str]) -> None:
-    """The texts that were repeated most, with the first of their likes."""
-    table = plain_table("repeated", f"texts repeated most (of {len(set(found.repeated.tolist())):,})")
+    """Print the texts with the most duplicates, and the first of these."""
+    table = plain_table("duplicates", f"texts with the most duplicates (of {len(set(found.repeated.tolist())):,})")
     for row, count in Counter(found.repeated.tolist()).most_common(N_SHOWN):
-        likes = {texts[other] for other in found.removed[found.repeated == row].tolist()} - {texts[row]}
-        shown = [texts[row], *(f"  {text}" for text in sorted(likes)[:2])]
-        table.add_row(f"{count:,}", "\n".join(shown + ["  ..."] * (len(likes) > 2)))
+        copies = {texts[other] for other in found.removed[found.repeated == row].tolist()} - {texts[row]}
+        lines = [texts[row], *(f"  {text}" for text in sorted(copies)[:2]), *["  ..."] * (len(copies) > 2)]
+        table.add_row(f"{count:,}", "\n".join(lines))
     open_console().print(table)

@@ -1,4 +1,4 @@
-"""``twinvec demo``: all pairs of 10,000 sentences, the job that takes BERT 65 hours."""
+"""``twinvec demo``: compare all pairs of 10,000 sentences, a job that takes a BERT cross-encoder 65 hours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def print_report(report: Demo) -> None:
     """Print everything to standard output."""
     console = open_console()
     for table in (
-        pair_table(report, report.nearest, head="most similar (equal but for one word: left out)"),
+        pair_table(report, report.nearest, head="most similar (without pairs that differ in one word)"),
         pair_table(report, report.reworded, head="most similar in other words (few words in common)"),
         *(answer_table(report, answer) for answer in report.answers),
         time_table(len(report.texts), report.times),
@@ -34,7 +34,7 @@ def print_report(report: Demo) -> None:
 
 
 def pair_table(report: Demo, matches: Sequence[Match], *, head: str) -> Table:
-    """Pairs of sentences, one under the other."""
+    """A table of sentence pairs."""
     table = plain_table("score", head)
     for score, left, right in matches:
         table.add_row(f"{score:.3f}", f"{report.texts[left]}\n{report.texts[right]}")
@@ -42,7 +42,7 @@ def pair_table(report: Demo, matches: Sequence[Match], *, head: str) -> Table:
 
 
 def answer_table(report: Demo, answer: Answer) -> Table:
-    """One question with its best sentences."""
+    """A table of one question and its best sentences."""
     table = plain_table("score", answer.question)
     for score, row in answer.hits:
         table.add_row(f"{score:.3f}", report.texts[row])
@@ -50,14 +50,12 @@ def answer_table(report: Demo, answer: Answer) -> Table:
 
 
 def time_table(n_texts: int, times: Times) -> Table:
-    """Each step's time on this machine, beside that of a cross-encoder."""
+    """A table of the time of each step, compared with a cross-encoder."""
     rate = n_texts / times.embedding_s
     n_pairs = n_texts * (n_texts - 1) // 2
-    table = plain_table("step", "this machine", "BERT cross-encoder, V100 GPU\n(Reimers & Gurevych 2019)")
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = plain_table("step", "this machine", "BERT cross-encoder, V100 GPU\n(Reimers & Gurevych 2019)", n_left=1)
     for step, seconds in (
-        (f"gathering {n_texts:,} sentences", times.gathering_s),
+        (f"collecting {n_texts:,} sentences", times.gathering_s),
         ("loading the model", times.loading_s),
         (f"embedding ({rate:,.0f} sentences per second)", times.embedding_s),
         (f"comparing all {n_pairs:,} pairs", times.comparing_s),
@@ -78,11 +76,11 @@ def time_table(n_texts: int, times: Times) -> Table:
     help=f"Arithmetic inside the model. Default: int8 for {DEFAULT_MODEL} on a CPU, else float32.",
 )
 def demo(model: ModelChoice, precision: str | None) -> None:
-    """Find the most similar pairs among 10,000 sentences, and answer three questions from them.
+    """Find the most similar pairs among 10,000 sentences, and search them for answers to three questions.
 
-    The sentences are those in the docstrings of Python's standard library, so they are on every machine. With
-    BERT as a cross-encoder, comparing all 49,995,000 pairs takes about 65 hours on a V100 GPU (Reimers and
-    Gurevych, 2019); the times at the end are those of this machine.
+    The sentences come from the docstrings of Python's standard library, so every machine has them. A BERT
+    cross-encoder takes about 65 hours on a V100 GPU to compare all 49,995,000 pairs (Reimers and Gurevych, 2019);
+    the last table shows the times on this machine.
     """
     import twinvec
 
@@ -91,6 +89,6 @@ def demo(model: ModelChoice, precision: str | None) -> None:
 
 
 def default_precision(model: ModelChoice) -> str:
-    """int8 for our own model, of which we have measured that it is as good in it; float32 for others."""
+    """int8 for the default model on a CPU, where its measured quality is the same; float32 for others."""
     is_ours = model.name == DEFAULT_MODEL and (model.device, model.runtime) == ("cpu", "auto")
     return "int8" if is_ours else "float32"

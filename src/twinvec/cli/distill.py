@@ -1,4 +1,4 @@
-"""``twinvec distill``: a small model that imitates larger ones."""
+"""``twinvec distill``: train a small model to imitate larger ones."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from twinvec.choices import VECTOR_LOSSES
-from twinvec.cli.options import Columns, columns_option
+from twinvec.cli.options import is_given
 from twinvec.cli.train_options import (
     OUTPUT_OPTIONS,
     OutputChoice,
     TrainChoice,
+    TrainData,
+    data_options,
     distill_options,
-    matryoshka_option,
     output_options,
     run_training,
 )
@@ -22,59 +23,49 @@ __all__ = ["distill"]
 
 
 @click.command()
-@click.argument("file")
-@click.option("--teacher", "teachers", multiple=True, help="Model to learn from; may be given several times.")
-@columns_option
+@click.option("--teacher", "teachers", multiple=True, help="Model to learn from. Repeatable.")
+@data_options
 @click.option(
     "--loss",
     type=click.Choice(VECTOR_LOSSES),
     default="cosine",
-    show_default=True,
-    help="How a vector is compared with the teacher's: 1 - cosine, or the squared difference.",
+    help="Loss between a vector and the teacher's: 1 - cosine, or the mean squared error.",
 )
 @click.option(
     "--similarity-weight",
     type=click.FloatRange(min=0),
     default=5.0,
-    show_default=True,
-    help="Weight of the squared difference of the similarities within a batch.",
+    help="Weight of a second loss: the squared error of the similarities within a batch.",
 )
-@matryoshka_option
 @distill_options
 @output_options
 def distill(
     *,
-    file: str,
+    data: TrainData,
     teachers: tuple[str, ...],
-    columns: Columns,
     loss: str,
     similarity_weight: float,
-    matryoshka: tuple[int, ...],
     choice: TrainChoice,
     output: OutputChoice,
 ) -> None:
-    """Teach a model (-m) the vectors of one or several teachers on the texts of FILE, or by FILE, a recipe in TOML.
+    """Train a model (-m) to imitate the vectors of one or more teachers on the texts of FILE.
 
-    Several teachers count alike, each by its own vectors; one of another width through a projection that is learned
-    with the model, which does not keep it. Teachers' vectors are made once per text, and kept below TWINVEC_CACHE.
+    FILE may also be a recipe in TOML. All teachers have the same weight. A teacher whose vectors have another width is
+    compared through a projection, which is trained with the model and then discarded. The teachers embed each text
+    once; their vectors are cached in TWINVEC_CACHE.
     """
-    if file.endswith(".toml"):
+    if data.file.endswith(".toml"):
         _refuse_options()
-        run_training(Path(file), output, trust_pickle=choice.trust_pickle)
+        run_training(Path(data.file), output, trust_pickle=choice.trust_pickle)
         return
     if not choice.start or not teachers:
-        raise click.UsageError("Name the model to teach with -m, and at least one --teacher.")
-    from twinvec.training import DataPart, DataSource
-
+        raise click.UsageError("Give the model to train with -m, and at least one --teacher.")
     options = {"loss": loss, "similarity_weight": similarity_weight}
-    part = DataPart(DataSource(file, "texts", columns), "distillation", options, matryoshka, teachers=teachers)
-    run_training(choice.recipe(part), output)
+    run_training(choice.recipe(data.part("texts", "distillation", options, teachers=teachers)), output)
 
 
 def _refuse_options() -> None:
-    """A recipe says how to train; an option beside it would be ignored without a word."""
-    context = click.get_current_context()
-    for name in context.params:
-        is_given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        if is_given and name not in {"file", "trust_pickle", *OUTPUT_OPTIONS}:
+    """Refuse options that a recipe would silently override."""
+    for name in click.get_current_context().params:
+        if is_given(name) and name not in {"file", "trust_pickle", *OUTPUT_OPTIONS}:
             raise click.UsageError(f"With a recipe, --{name.replace('_', '-')} belongs in the recipe.")

@@ -1,4 +1,4 @@
-"""``twinvec embed``: texts of a file to vectors, in a file or in a folder of shards."""
+"""``twinvec embed``: embed the texts of a file into a file or a folder of shards."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from twinvec.cli.options import (
     ModelChoice,
     PromptChoice,
     TextSource,
-    gathered,
     model_options,
+    option_group,
     out_option,
     prompt_options,
     text_options,
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from twinvec.bulk import BulkReport, BulkState
     from twinvec.choices import OutputType, ShardFormat
 
-__all__ = ["BulkChoice", "bulk_options", "embed"]
+__all__ = ["embed"]
 
 STDOUT = "-"
-TELL_EVERY_S = 60.0  # where no person is watching a bar
+REPORT_EVERY_S = 60.0  # between progress lines when there is no terminal
 
 
 @dataclass(frozen=True, slots=True)
 class BulkChoice:
-    """How to write a folder of shards; nothing of it applies to a single file."""
+    """Options for a folder of shards; none applies to a single file."""
 
     id_column: str | None
     shard_rows: int | None
@@ -45,35 +45,34 @@ class BulkChoice:
     ray: str | None
 
     def refuse_for_file(self) -> None:
-        """Say that these options need a folder."""
+        """Refuse these options when the output is a file."""
         if any(value is not None for value in asdict(self).values()):
             raise click.UsageError(
-                "--id-column, --shard-rows, --shards, --max-memory and --ray are for a folder of shards: --out FOLDER/."
+                "--id-column, --shard-rows, --shards, --max-memory and --ray require a folder of shards: --out FOLDER/."
             )
 
 
 BULK_OPTIONS: dict[str, Decorator] = {
-    "id_column": click.option("--id-column", help="With a folder: column of the rows' ids."),
+    "id_column": click.option("--id-column", help="Folder output: column with the ids of the rows."),
     "shard_rows": click.option(
         "--shard-rows",
         type=click.IntRange(min=1),
-        help="With a folder: texts in a shard, which is what a kill can cost. Default: 16384, or as it was begun.",
+        help="Folder output: texts per shard, the most work a crash can lose. Default: 16384, or the job's value.",
     ),
     "shard_format": click.option(
         "--shards",
         "shard_format",
         type=click.Choice(SHARD_FORMATS),
-        help="With a folder: format of the shards; arrow ones can be mapped into memory. Default: parquet, or as it "
-        "was begun.",
+        help="Folder output: shard format; arrow shards can be memory-mapped. Default: parquet, or the job's value.",
     ),
     "max_memory": click.option(
-        "--max-memory", metavar="SIZE", help="With a folder: memory for the whole process, such as 4GB."
+        "--max-memory", metavar="SIZE", help="Folder output: memory limit of the whole process, such as 4GB."
     ),
     "ray": click.option(
-        "--ray", metavar="ADDRESS", help="With a folder: embed on the Ray cluster at this address (auto finds one)."
+        "--ray", metavar="ADDRESS", help="Folder output: embed on the Ray cluster at this address; auto finds one."
     ),
 }
-bulk_options = gathered(BULK_OPTIONS, "bulk", build=BulkChoice)
+bulk_options = option_group(BULK_OPTIONS, "bulk", build=BulkChoice)
 
 
 @click.command()
@@ -82,23 +81,19 @@ bulk_options = gathered(BULK_OPTIONS, "bulk", build=BulkChoice)
 @prompt_options
 @out_option(
     "FILE|FOLDER",
-    "File to write: .npy (vectors only), .jsonl or .parquet (text and vector); '-' is jsonl to stdout. "
-    "A name that ends in / or has no ending is a folder of shards.",
+    "File to write: .npy (vectors only), .jsonl or .parquet (text and vector); '-' is jsonl to standard output. "
+    "A name that ends in / or has no extension is a folder of shards.",
     default=STDOUT,
-    show_default=True,
 )
 @click.option(
     "--as",
     "output_type",
     type=click.Choice(OUTPUT_TYPES),
     default="float32",
-    show_default=True,
-    help="Numbers in the output. The binary ones hold a sign bit per value, eight to a byte.",
+    help="Number type of the output. binary and ubinary store the sign of each value, eight to a byte.",
 )
 @bulk_options
-@click.option(
-    "--force", is_flag=True, help="Replace the output if it exists; the folder of a bulk job is started over."
-)
+@click.option("--force", is_flag=True, help="Overwrite the output if it exists; a folder of shards is started over.")
 def embed(
     *,
     source: TextSource,
@@ -111,19 +106,19 @@ def embed(
 ) -> None:
     """Embed the texts of FILE (default: '-', standard input).
 
-    FILE is plain lines, csv, tsv, jsonl or parquet, by its ending; all but parquet may be gzipped. In a file
-    of lines every line is a text, an empty one too, so that row i of the output is line i. Files of any size
-    are read and written as a stream, and the output appears only when it is complete.
+    FILE is plain lines, csv, tsv, jsonl or parquet, as its extension says; all but parquet may be gzipped. In a file
+    of plain lines every line is a text, even an empty one, so row i of the output is line i. Files of any size are
+    streamed, and the output file appears only when it is complete.
 
-    With a FOLDER, texts are written in shards as they are embedded, each different text once. Run the same command
-    again after a stop or a kill, and it goes on; after rows have changed, and it embeds the new texts only.
+    With a FOLDER, texts are written in shards as they are embedded, each distinct text once. After an interruption or
+    a crash, run the same command again to continue. After rows have changed, run it again to embed only the new texts.
     """
     import twinvec
     from twinvec.bulk import BulkSettings, FileSource
     from twinvec.bulk.embed_file import is_folder
 
     if out != STDOUT and is_folder(out):
-        if_interrupted(f"what was embedded stays in {out}, and the same command goes on.")
+        if_interrupted(f"Finished shards are kept in {out}; run the same command again to continue.")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     else:
         bulk.refuse_for_file()
@@ -152,7 +147,7 @@ def embed(
 
 
 def _announce(source: TextSource, out: str) -> None:
-    """Say what is about to be embedded into a file, and what an interrupt would leave."""
+    """Announce a job that writes a file, and what an interrupt leaves behind."""
     source.announce()
     if sys.stderr.isatty() and source.file != STDOUT:
         say(f"Embedding the texts of {source.file} ...")
@@ -163,27 +158,27 @@ def _announce(source: TextSource, out: str) -> None:
 def _say_report(report: BulkReport, output: str, seconds: float) -> None:
     n_kept = report.n_texts - report.n_embedded
     say(
-        f"{output} holds {report.n_rows:,} rows with {report.n_texts:,} different texts: {n_kept:,} were there, "
+        f"{output} holds {report.n_rows:,} rows with {report.n_texts:,} distinct texts: {n_kept:,} from earlier runs, "
         f"{report.n_embedded:,} embedded in {show_seconds(seconds)}."
     )
     if report.n_damaged:
-        say(f"Damaged shards that were found and redone: {report.n_damaged:,}.")
+        say(f"Damaged shards embedded again: {report.n_damaged:,}.")
     if report.n_unused:
-        say(f"{report.n_unused:,} texts of earlier runs are in no row any more; they are kept, and not searched.")
+        say(f"{report.n_unused:,} texts of earlier runs are no longer in any row; they are kept, but not searched.")
     if report.n_cut:
-        say(f"{report.n_cut:,} texts are longer than the model reads (the longest has {report.longest:,} tokens).")
+        say(f"{report.n_cut:,} texts exceed the model's limit (the longest has {report.longest:,} tokens).")
 
 
 class _Screen:
-    """A bar for a person; for a log, a line a minute."""
+    """Shows a progress bar on a terminal, and a line per minute elsewhere."""
 
     def __init__(self) -> None:
         from twinvec.progress import Progress
 
         self._bar: Progress | None = None
         self._n_shown = 0
-        self._told_s = time.monotonic()
-        self._first: tuple[float, int] | None = None  # when the first shard was done, and after how many rows
+        self._reported_s = time.monotonic()
+        self._first: tuple[float, int] | None = None  # time and number of rows at the end of the first shard
 
     def __enter__(self) -> _Screen:
         return self
@@ -193,15 +188,15 @@ class _Screen:
             self._bar.__exit__(None, None, None)
 
     def show(self, state: BulkState) -> None:
-        """Show how far the job is."""
+        """Show the progress of the job."""
         if sys.stderr.isatty():
             self._advance(state)
             return
         now = time.monotonic()
         if self._first is None and state.n_embedded:
             self._first = now, state.n_done
-        if now - self._told_s >= TELL_EVERY_S:
-            self._told_s = now
+        if now - self._reported_s >= REPORT_EVERY_S:
+            self._reported_s = now
             say(progress_line(state, *(self._first or (now, state.n_done)), now=now))
 
     def _advance(self, state: BulkState) -> None:
@@ -214,12 +209,12 @@ class _Screen:
 
 
 def progress_line(state: BulkState, since_s: float, since_rows: int, *, now: float) -> str:
-    """How far a job is, how fast, and how long it still takes, going by the rows since its first shard."""
+    """The progress, speed and remaining time of a job, from the rows since its first shard."""
     rate = (state.n_done - since_rows) / max(now - since_s, 1e-9)
     whole = "" if state.total_rows is None else f" of about {state.total_rows:,}"
     line = f"{state.n_done:,}{whole} rows done, {state.n_embedded:,} texts embedded"
     if rate > 0:
-        line += f", {rate:,.0f} rows a second"
+        line += f", {rate:,.0f} rows per second"
         if state.total_rows is not None:
             line += f", about {show_seconds(max(state.total_rows - state.n_done, 0) / rate)} left"
     return f"{line}."

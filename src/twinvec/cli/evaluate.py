@@ -1,4 +1,4 @@
-"""``twinvec evaluate``: score a model on the tasks of the papers."""
+"""``twinvec evaluate``: evaluate a model on the tasks of the papers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from twinvec.cli.options import (
     Decorator,
     ModelChoice,
     PromptChoice,
-    gathered,
     model_options,
+    option_group,
     prompt_options,
 )
 from twinvec.cli.screen import if_interrupted, open_console, plain_table, say, show_seconds
@@ -38,8 +38,8 @@ __all__ = ["SuiteChoice", "evaluate", "suite_options", "system_model_options"]
 
 
 @dataclass(frozen=True, slots=True)
-class SystemGiven:
-    """What is evaluated instead of a model: a server, a command, or vectors in a file."""
+class SystemOptions:
+    """What to evaluate instead of a model: a server, a command, or a file of vectors."""
 
     endpoint: str | None
     endpoint_model: str | None
@@ -51,18 +51,18 @@ class SystemGiven:
     texts: str | None
 
     def choice(self, model: str | None, settings: dict[str, Any]) -> SystemChoice:
-        """What the library needs to open it; if nothing was named, the default model."""
+        """The system for the library to open; the default model if none is given."""
         import twinvec
 
         if model is None and not (self.endpoint or self.command or self.vectors):
             model = os.environ.get(MODEL_VARIABLE) or DEFAULT_MODEL
-        given: dict[str, Any] = asdict(self)  # click has checked the words
-        return twinvec.SystemChoice(model=model, settings=settings, **given)
+        options: dict[str, Any] = asdict(self)  # click has checked the values
+        return twinvec.SystemChoice(model=model, settings=settings, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteChoice:
-    """Which tasks, from which data, under which protocol; and the cache."""
+    """The tasks, their data, the protocol and the cache."""
 
     tasks: str
     data: Path | None
@@ -75,38 +75,37 @@ class SuiteChoice:
     no_cache: bool
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of ``twinvec.evaluate`` and ``twinvec.compare``; scores are told on standard error."""
+        """The arguments of ``twinvec.evaluate`` and ``twinvec.compare``; each score is printed to standard error."""
         import twinvec
         from twinvec.vector_store import cache_folder
 
-        words: dict[str, Any] = {
+        protocol: dict[str, Any] = {
             name: getattr(self, name) for name in ("correlation", "similarity", "subsets", "classifier")
         }
         folder = None if self.no_cache else self.cache or cache_folder()
         if folder is not None:
-            if_interrupted(f"vectors are kept in {folder}, and the same command goes on from there.")
-        settings = twinvec.SuiteSettings(**words, seed=self.seed)
-        return {"tasks": self.tasks, "data": self.data, "settings": settings, "cache": folder, "watch": _tell}
+            if_interrupted(f"Vectors are cached in {folder}; run the same command again to continue.")
+        settings = twinvec.SuiteSettings(**protocol, seed=self.seed)
+        return {"tasks": self.tasks, "data": self.data, "settings": settings, "cache": folder, "watch": _print_run}
 
 
-def _tell(run: TaskRun) -> None:
+def _print_run(run: TaskRun) -> None:
     first = run.results[0]
-    shown = "undefined" if first.value is None else f"{first.value:.2f}"
-    say(f"{run.name}: {shown} ({first.protocol}), {show_seconds(run.seconds)}")
+    value = "undefined" if first.value is None else f"{first.value:.2f}"
+    say(f"{run.name}: {value} ({first.protocol}), {show_seconds(run.seconds)}")
 
 
 SYSTEM_OPTIONS: dict[str, Decorator] = {
     "endpoint": click.option(
-        "--endpoint", metavar="URL", help="Evaluate the server at this address, by its /v1/embeddings."
+        "--endpoint", metavar="URL", help="Evaluate the server at this address, through its /v1/embeddings."
     ),
-    "endpoint_model": click.option("--endpoint-model", metavar="NAME", help="The server's model."),
+    "endpoint_model": click.option("--endpoint-model", metavar="NAME", help="Name of the server's model."),
     "key_variable": click.option(
         "--api-key-variable",
         "key_variable",
         metavar="NAME",
         default="OPENAI_API_KEY",
-        show_default=True,
-        help="Environment variable that holds the server's key.",
+        help="Environment variable that holds the server's API key.",
     ),
     "timeout_s": click.option(
         "--timeout",
@@ -114,29 +113,28 @@ SYSTEM_OPTIONS: dict[str, Decorator] = {
         metavar="SECONDS",
         type=click.FloatRange(min=0, min_open=True),
         default=60.0,
-        show_default=True,
-        help="How long to wait for an answer of the server.",
+        help="How long to wait for a response of the server.",
     ),
     "command": click.option(
-        "--command", help="Evaluate a program: it reads a text per line, and writes a JSON array of numbers for each."
+        "--command", help="Evaluate a program that reads one text per line and writes a JSON array of numbers for each."
     ),
     "lines": click.option(
         "--command-lines",
         "lines",
         type=click.Choice(COMMAND_LINES),
         default="json",
-        show_default=True,
-        help="What the program reads on each line: a JSON string, or the text as it is.",
+        help="What the program reads on each line: a JSON string, or the plain text.",
     ),
-    "vectors": click.option("--vectors", metavar="FILE.npy", help="Evaluate the vectors of a file, with --texts."),
-    "texts": click.option("--texts", metavar="FILE", help="The texts of --vectors, row by row."),
+    "vectors": click.option(
+        "--vectors", metavar="FILE.npy", help="Evaluate the vectors in this file; requires --texts."
+    ),
+    "texts": click.option("--texts", metavar="FILE", help="Texts of --vectors, one per row."),
 }
 SUITE_OPTIONS: dict[str, Decorator] = {
     "tasks": click.option(
         "--tasks",
         metavar="A,B,...",
         default="sts",
-        show_default=True,
         help=f"Tasks or groups: {', '.join(TASK_GROUPS)}; or sts12, stsb, mr, ...",
     ),
     "data": click.option(
@@ -144,49 +142,46 @@ SUITE_OPTIONS: dict[str, Decorator] = {
         type=click.Path(path_type=Path),
         envvar="TWINVEC_DATA",
         show_envvar=True,
-        help="Folder of the data sets.",
+        help="Folder with the data sets.",
     ),
     "correlation": click.option(
-        "--correlation", type=click.Choice(CORRELATIONS), default="spearman", show_default=True, help="STS: which one."
+        "--correlation", type=click.Choice(CORRELATIONS), default="spearman", help="STS: correlation coefficient."
     ),
     "similarity": click.option(
         "--measure",
         "similarity",
         type=click.Choice(SIMILARITY_NAMES),
         default="cosine",
-        show_default=True,
-        help="STS: similarity of two vectors.",
+        help="STS: similarity measure of two vectors.",
     ),
     "subsets": click.option(
         "--subsets",
         type=click.Choice(AGGREGATIONS),
         default="all",
-        show_default=True,
-        help="STS: all pairs together (as SBERT and MTEB), or a mean of the subsets' correlations (as SentEval).",
+        help="STS: correlate all pairs together (as in SBERT and MTEB), or average over the subsets (as in SentEval).",
     ),
     "classifier": click.option(
         "--classifier",
         type=click.Choice(CLASSIFIERS),
         default="logreg",
-        show_default=True,
-        help="Transfer and probing: logistic regression (as SBERT), or a small network (as SBERT-WK).",
+        help="Transfer and probing: logistic regression (as in SBERT), or a small neural network (as in SBERT-WK).",
     ),
-    "seed": click.option("--seed", type=int, default=0, show_default=True, help="Of folds and starts."),
+    "seed": click.option("--seed", type=int, default=0, help="Random seed of folds and initial weights."),
     "cache": click.option(
         "--cache",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Folder of cached vectors. Default: TWINVEC_CACHE, or the system's folder for caches.",
+        help="Folder for cached vectors. Default: TWINVEC_CACHE, or the system's cache folder.",
     ),
-    "no_cache": click.option("--no-cache", is_flag=True, help="Neither read nor keep cached vectors."),
+    "no_cache": click.option("--no-cache", is_flag=True, help="Do not read or write the cache."),
 }
 system_model_options = model_options(without=("name",))
-system_options = gathered(SYSTEM_OPTIONS, "given", build=SystemGiven)
-suite_options = gathered(SUITE_OPTIONS, "suite", build=SuiteChoice)
+system_options = option_group(SYSTEM_OPTIONS, "system", build=SystemOptions)
+suite_options = option_group(SUITE_OPTIONS, "suite", build=SuiteChoice)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportChoice:
-    """Which files to write."""
+    """The files to write."""
 
     json_file: Path | None
     html_file: Path | None
@@ -194,7 +189,7 @@ class ReportChoice:
     force: bool
 
     def check(self) -> None:
-        """Refuse, before any work is done, what could not be written."""
+        """Fail before any work is done if a file cannot be written."""
         from twinvec.files import check_target
 
         for file in (self.json_file, self.html_file, self.markdown_file):
@@ -202,7 +197,7 @@ class ReportChoice:
                 check_target(file, replace=self.force)
 
     def write(self, evaluation: Evaluation) -> None:
-        """Write the files that were named."""
+        """Write the requested files."""
         from twinvec.report import write_reports
 
         files = {"json": self.json_file, "html": self.html_file, "markdown": self.markdown_file}
@@ -212,19 +207,18 @@ class ReportChoice:
             say(f"Wrote {', '.join(written)}.")
 
 
-def _file(option: str, name: str, what: str) -> Decorator:
+def _file(option: str, help: str) -> Decorator:
     kind = click.Path(path_type=Path, dir_okay=False)
-    decorator: Decorator = click.option(option, name, metavar="FILE", type=kind, help=what)
-    return decorator
+    return click.option(f"--{option}", f"{option}_file", metavar="FILE", type=kind, help=help)
 
 
 REPORT_OPTIONS: dict[str, Decorator] = {
-    "json_file": _file("--json", "json_file", "Write all results with every item's prediction, for twinvec compare."),
-    "html_file": _file("--html", "html_file", "Write a page with plots that needs no other file."),
-    "markdown_file": _file("--markdown", "markdown_file", "Write the tables as Markdown."),
-    "force": click.option("--force", is_flag=True, help="Replace files that exist."),
+    "json_file": _file("json", "Write all results and the prediction of every item, for twinvec compare."),
+    "html_file": _file("html", "Write a self-contained HTML page with plots."),
+    "markdown_file": _file("markdown", "Write the tables as Markdown."),
+    "force": click.option("--force", is_flag=True, help="Overwrite existing files."),
 }
-report_options = gathered(REPORT_OPTIONS, "report", build=ReportChoice)
+report_options = option_group(REPORT_OPTIONS, "report", build=ReportChoice)
 
 
 @click.command()
@@ -239,27 +233,26 @@ def evaluate(
     name: str | None,
     suite: SuiteChoice,
     report: ReportChoice,
-    given: SystemGiven,
+    system: SystemOptions,
     model: ModelChoice,
     prompt: PromptChoice,
 ) -> None:
-    """Evaluate MODEL on tasks of the papers, with confidence intervals; every number names its protocol.
+    """Evaluate MODEL on the tasks of the papers, with a confidence interval and the protocol of every score.
 
-    MODEL is a folder, a name, or a server's https://host/v1#model-name; without it, and with nothing else to evaluate,
-    the model of TWINVEC_MODEL, or the one that comes with Twinvec. Each different text is embedded once and cached,
-    so that a second evaluation takes seconds.
+    MODEL is a folder, a name, or a server, as in https://host/v1#model-name. Default: TWINVEC_MODEL, or the model that
+    comes with Twinvec. Each distinct text is embedded once and cached, so a second evaluation takes seconds.
     """
     import twinvec
 
     report.check()
-    system = given.choice(name, {**model.arguments(), **prompt.arguments()})
-    evaluation = twinvec.evaluate(system, **suite.arguments())
+    choice = system.choice(name, {**model.arguments(), **prompt.arguments()})
+    evaluation = twinvec.evaluate(choice, **suite.arguments())
     print_evaluation(evaluation)
     report.write(evaluation)
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
-    """A table for each protocol, on standard output."""
+    """Print a table for each protocol."""
     from twinvec.report import protocols, show_interval, show_value
 
     console = open_console()
@@ -267,9 +260,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
     for protocol, results in protocols(evaluation).items():
         console.print()
         console.print(protocol, style="italic", soft_wrap=True)
-        table = plain_table("task", "score", "95 % interval", "items")
-        for column in table.columns[1:]:
-            column.justify = "right"
+        table = plain_table("task", "score", "95 % interval", "items", n_left=1)
         for result in results:
             table.add_row(result.task, show_value(result), show_interval(result), f"{result.n:,}")
         console.print(table)

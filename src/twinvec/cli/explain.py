@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.cli.options import ModelChoice, PromptChoice, model_options, prompt_options
+from twinvec.cli.options import ModelChoice, PromptChoice, json_option, model_options, prompt_options
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:
-    from twinvec.explanation import Explanation, PairExplanation
-    from twinvec.types import Array
+    from twinvec.explanation import PairExplanation
 
 __all__ = ["explain"]
 
@@ -24,15 +23,15 @@ BAR_WIDTH = 24
 @click.argument("right", metavar="B")
 @model_options()
 @prompt_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option(
     "--html",
     "html_file",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a page with a picture, which needs no other file.",
+    help="Write a self-contained HTML page with a picture.",
 )
-@click.option("--force", is_flag=True, help="Replace the page if it exists.")
+@click.option("--force", is_flag=True, help="Overwrite the page if it exists.")
 def explain(
     *,
     left: str,
@@ -43,10 +42,10 @@ def explain(
     html_file: Path | None,
     force: bool,
 ) -> None:
-    """Show what each token of the texts A and B contributes to their cosine.
+    """Show how much each token of the texts A and B contributes to their cosine.
 
-    The contributions of each text's tokens add up to the cosine. They are exact for mean pooling and for SBERT-WK
-    (--readout wk), whose vectors are sums over tokens; other models are refused.
+    The contributions of the tokens of each text add up to the cosine. They are exact for mean pooling and for SBERT-WK
+    (--readout wk), whose vectors are sums over tokens. Other poolings are rejected.
     """
     import twinvec
     from twinvec.files import check_target, new_file
@@ -67,7 +66,9 @@ def explain(
 
 
 def print_pair(pair: PairExplanation) -> None:
-    """A table for each text, on standard output: tokens, contributions as bars, and the best partner of each."""
+    """Print a table for each text: its tokens, their contributions as bars, and the best partner of each."""
+    from rich.text import Text
+
     console = open_console()
     console.print(f"cosine {pair.cosine:.4f}", style="bold")
     shares = pair.of_left, pair.of_right
@@ -81,19 +82,9 @@ def print_pair(pair: PairExplanation) -> None:
         for token, share, row in zip(side.tokens, contributed.tolist(), values, strict=True):
             style = "red" if share < 0 else "blue"
             bar = "█" * round(BAR_WIDTH * abs(share) / largest) if largest else ""
-            table.add_row(token, f"{share:.4f}", _colored(bar, style), _partner(other, row))
+            partner = other.tokens[int(row.argmax())] if row.size else ""
+            table.add_row(token, f"{share:.4f}", Text(bar, style=style), partner)
         console.print(table)
-
-
-def _colored(shown: str, style: str) -> Any:  # noqa: ANN401 - rich is imported only when something is shown
-    from rich.text import Text
-
-    return Text(shown, style=style)
-
-
-def _partner(other: Explanation, row: Array) -> str:
-    """The token of the other text with the highest contribution together."""
-    return other.tokens[int(row.argmax())] if row.size else ""
 
 
 def _as_dict(pair: PairExplanation) -> dict[str, Any]:

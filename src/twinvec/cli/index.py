@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.cli.options import ModelChoice, column_option, format_option, gathered, model_options, out_option
+from twinvec.cli.options import ModelChoice, column_option, format_option, model_options, option_group, out_option
 from twinvec.cli.screen import if_interrupted, say, show_seconds
 
 if TYPE_CHECKING:
     from twinvec.collection import ImportSource
 
-__all__ = ["RowChoice", "index", "row_options"]
+__all__ = ["index"]
 
 
 @dataclass(frozen=True, slots=True)
 class RowChoice:
-    """Which columns of a file mean what."""
+    """A file and the meaning of its columns."""
 
     file: str
     column: str | None
@@ -33,27 +33,30 @@ class RowChoice:
             raise click.UsageError("Give --metadata or --no-metadata, not both.")
 
     def source(self) -> ImportSource:
-        """What the library takes."""
+        """The file and its columns for the library."""
         from twinvec.collection import ImportSource
 
         metadata = () if self.no_metadata else self.metadata or None
         return ImportSource(self.file, self.column, self.id_column, metadata, self.number, self.format)
 
 
-row_options = gathered(
+row_options = option_group(
     {
         "file": click.argument("file", metavar="FILE"),
         "column": column_option,
-        "id_column": click.option("--id-column", help="Column of the ids. Default: id, if there is one."),
+        "id_column": click.option("--id-column", help="Column with the ids. Default: id, if it exists."),
         "metadata": click.option(
-            "--metadata", multiple=True, metavar="COLUMN", help="Keep this column as metadata. Default: all others."
+            "--metadata",
+            multiple=True,
+            metavar="COLUMN",
+            help="Store this column as metadata. Repeatable. Default: all other columns.",
         ),
-        "no_metadata": click.option("--no-metadata", is_flag=True, help="Keep no other column."),
+        "no_metadata": click.option("--no-metadata", is_flag=True, help="Store no other column."),
         "number": click.option(
             "--number",
             multiple=True,
             metavar="COLUMN",
-            help="Read the texts of this column, as csv has them, as numbers.",
+            help="Store this column as numbers. Repeatable. For csv and tsv, where every value is text.",
         ),
         "format": format_option,
     },
@@ -64,27 +67,30 @@ row_options = gathered(
 
 @click.command()
 @row_options
-@out_option("FOLDER", "The collection; made if it is not there.", required=True)
+@out_option("FOLDER", "The collection; created if it does not exist.", required=True)
 @model_options()
-@click.option("--language", default="English", show_default=True, help="Language of a new collection's words, or none.")
 @click.option(
-    "--re-embed", is_flag=True, help="Where FOLDER is of another model: embed all its texts again by this one."
+    "--language", default="English", help="Language of a new collection, for word search; none for no stemming."
+)
+@click.option(
+    "--re-embed", is_flag=True, help="If FOLDER was made with another model, embed all its texts again with this one."
 )
 def index(*, rows: RowChoice, out: str, model: ModelChoice, language: str, re_embed: bool) -> None:
     """Add the texts of FILE to the collection FOLDER, and update those that have changed.
 
-    FILE is plain lines, csv, tsv, jsonl or parquet. A row is known by its id; where there is none, by its text. Only
-    texts that the collection does not have yet are embedded, so a second run is quick; one that was killed goes on.
-    FOLDER may be an address in an object store, such as s3://bucket/notes.
+    FILE is plain lines, csv, tsv, jsonl or parquet. Rows are identified by their id, or by their text if there are no
+    ids. Only new texts are embedded, so a second run is fast; after an interruption, run the same command again to
+    continue. FOLDER may be an address in an object store, such as s3://bucket/notes.
 
-    The other columns are kept, to filter by. All that csv and tsv have is text: name columns of numbers by --number.
+    The other columns are stored as metadata, to filter by. In csv and tsv every value is text; use --number for
+    columns of numbers.
 
-    A collection keeps the model it was made with: without --model that one is used, and another is refused.
+    A collection stays with the model it was made with: that model is the default here, and others are rejected.
     """
     import twinvec
 
-    if_interrupted(f"what was added stays in {out}, and the same command goes on.")
-    name, arguments = model.given()
+    if_interrupted(f"The texts added so far are kept in {out}; run the same command again to continue.")
+    name, arguments = model.explicit()
     done = twinvec.index_file(
         rows.source(),
         out,
@@ -95,7 +101,7 @@ def index(*, rows: RowChoice, out: str, model: ModelChoice, language: str, re_em
         re_embed=re_embed,
         tell=say,
     )
-    took = show_seconds(done.seconds)
     counts = f"{done.n_added:,} added, {done.n_replaced:,} replaced, {done.n_unchanged:,} unchanged"
     repeated = f", {done.n_repeated:,} repeated" if done.n_repeated else ""
-    say(f"{out}: {counts}{repeated}; {done.n_embedded:,} embedded, in {took}. It holds {done.n_texts:,} texts.")
+    embedded = f"{done.n_embedded:,} embedded, in {show_seconds(done.seconds)}"
+    say(f"{out}: {counts}{repeated}; {embedded}. It holds {done.n_texts:,} texts.")

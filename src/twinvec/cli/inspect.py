@@ -1,35 +1,30 @@
-"""``twinvec inspect``: what is in a model folder."""
+"""``twinvec inspect``: describe a model."""
 
 from __future__ import annotations
 
 import click
 
-from twinvec.cli.options import model_argument
-from twinvec.cli.screen import open_console, plain_table, print_json
+from twinvec.cli.options import json_option, model_argument
+from twinvec.cli.screen import fact_table, open_console, print_json
 
 __all__ = ["inspect"]
 
 
 @click.command()
 @model_argument
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def inspect(name: str, as_json: bool) -> None:
-    """Show what MODEL is: architecture, width, pooling, prompts, length, size, and what to beware of.
+    """Describe MODEL: architecture, width, pooling, prompts, maximum length, size, and its pitfalls.
 
-    MODEL is a folder or a name; without it, the model of TWINVEC_MODEL, or the one that comes with Twinvec.
-    No weights are loaded.
+    MODEL is a folder or a name. Default: TWINVEC_MODEL, or the model that comes with Twinvec. No weights are loaded.
     """
     import twinvec
 
-    found = twinvec.inspect_model(name)
+    description = twinvec.inspect_model(name)
     if as_json:
-        print_json(found.as_dict(), indent=2)
+        print_json(description.as_dict(), indent=2)
         return
-    console, table = open_console(), plain_table("", "")
-    table.show_header = False
-    table.columns[0].style = "bold"
-    for label, value in found.rows():
-        table.add_row(label, value)
-    console.print(table)
-    for warning in found.warnings:
+    console = open_console()
+    console.print(fact_table(description.rows()))
+    for warning in description.warnings:
         console.print(f"Warning: {warning}", style="yellow")

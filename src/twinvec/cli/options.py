@@ -1,4 +1,4 @@
-"""Options that several commands share, each group collected into one object."""
+"""Options that several commands share. Each group of options reaches its command as one object."""
 
 from __future__ import annotations
 
@@ -42,16 +42,18 @@ __all__ = [
     "columns_option",
     "csv_safe_option",
     "format_option",
-    "gathered",
     "is_given",
-    "label_list",
+    "json_lines_option",
+    "json_option",
     "layer_model_options",
     "method_choice",
     "method_options",
     "model_argument",
     "model_options",
+    "option_group",
     "out_option",
     "prompt_options",
+    "split_labels",
     "text_options",
 ]
 
@@ -59,7 +61,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
 MODEL_VARIABLE = "TWINVEC_MODEL"
-Columns = dict[str, str | tuple[str, ...]]  # role -> its column, or several
+Columns = dict[str, str | tuple[str, ...]]  # role -> one or more columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +81,33 @@ class ModelChoice:
     offline: bool = False
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of ``twinvec.load`` that were given; click has checked the words."""
+        """The arguments of ``twinvec.load``; click has checked their values."""
         return {name: value for name, value in asdict(self).items() if name != "name" and value is not None}
 
     def load(self) -> Encoder:
-        """The encoder; imported only now, so that help is quick."""
+        """Load the encoder."""
         import twinvec
 
         return twinvec.load(self.name, **self.arguments())
 
     def embedder(self, prompt: PromptChoice | None = None) -> ModelEmbedder:
-        """The model, found and loaded when the library needs it, with what stands before every text."""
+        """The model with its prompt; the library loads it on first use."""
         import twinvec
 
         return twinvec.ModelEmbedder(self.name, self.arguments(), **({} if prompt is None else asdict(prompt)))
 
-    def given(self) -> tuple[str | None, dict[str, Any]]:
-        """The name and the settings that stand in the command line, for a collection that has a model already.
+    def explicit(self) -> tuple[str | None, dict[str, Any]]:
+        """The name and the settings given on the command line, for a collection that already has a model.
 
-        The variable for the model does not count: it says which one to take, not to change one.
+        TWINVEC_MODEL does not count: it sets a default, and must not change the model of a collection.
         """
-        found = {name: value for name, value in asdict(self).items() if is_given(name, ParameterSource.COMMANDLINE)}
-        return found.pop("name", None), found
+        given = {name: value for name, value in asdict(self).items() if is_given(name)}
+        return given.pop("name", None), given
 
 
-def is_given(option: str, *sources: ParameterSource) -> bool:
-    """Whether the user has given an option, in one of some ways or in any, rather than left it to its default."""
-    found = click.get_current_context().get_parameter_source(option)
-    return found in sources if sources else found is not ParameterSource.DEFAULT
+def is_given(option: str) -> bool:
+    """Whether an option is on the command line, rather than at its default or from an environment variable."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +119,12 @@ class TextSource:
     format: str | None
 
     def announce(self) -> None:
-        """Say that the terminal is read, if it is."""
+        """If the texts are typed on a terminal, tell the user how to enter them."""
         if self.file == "-" and sys.stdin.isatty():
             click.echo("Reading texts from the terminal, one per line; end with Ctrl-D.", err=True)
 
     def texts(self) -> Iterator[str]:
-        """The texts, one at a time; the first is read at once, so that errors show early."""
+        """The texts, one at a time. The first is read right away, so that errors show early."""
         from twinvec.data.read import read_texts
 
         self.announce()
@@ -132,7 +133,7 @@ class TextSource:
 
 @dataclass(frozen=True, slots=True)
 class PromptChoice:
-    """What stands before every text."""
+    """The prompt put before every text."""
 
     prompt: str | None
     prompt_name: str | None
@@ -142,7 +143,7 @@ class PromptChoice:
             raise click.UsageError("Give --prompt or --prompt-name, not both.")
 
     def arguments(self) -> dict[str, str]:
-        """The arguments of ``Encoder.encode`` that were given."""
+        """The arguments of ``Encoder.encode`` that are set."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -153,72 +154,68 @@ MODEL_OPTIONS: dict[str, Decorator] = {
         "name",
         metavar="MODEL",
         default=DEFAULT_MODEL,
-        show_default=True,
         envvar=MODEL_VARIABLE,
         show_envvar=True,
-        help="Folder of the model, or its name.",
+        help="Model folder or name.",
     ),
     "precision": click.option(
         "--precision",
         type=click.Choice(PRECISIONS),
         default="float32",
-        show_default=True,
-        help="Arithmetic inside the model. bfloat16 and int8 are faster on CPUs that have them.",
+        help="Arithmetic inside the model. bfloat16 and int8 are faster on CPUs that support them.",
     ),
     "threads": click.option(
-        "--threads", type=click.IntRange(min=1), help="Batches that run at once. Default: one per core."
+        "--threads", type=click.IntRange(min=1), help="Number of batches to run in parallel. Default: one per core."
     ),
-    "device": click.option("--device", type=click.Choice(DEVICES), default="cpu", show_default=True, help="Device."),
+    "device": click.option("--device", type=click.Choice(DEVICES), default="cpu", help="Device to run on."),
     "runtime": click.option(
-        "--runtime",
-        type=click.Choice(RUNTIMES),
-        default="auto",
-        show_default=True,
-        help="What runs the model.",
+        "--runtime", type=click.Choice(RUNTIMES), default="auto", help="Library that runs the model."
     ),
     "deterministic": click.option(
-        "--deterministic", is_flag=True, help="The same bits for a text, whatever stands beside it."
+        "--deterministic", is_flag=True, help="Return the same bits for a text, whatever other texts are in its batch."
     ),
     "long": click.option(
         "--long",
         type=click.Choice(LONG_POLICIES),
         default="warn",
-        show_default=True,
-        help="Texts beyond the model's limit: warn and cut, refuse, cut, or read them in chunks.",
+        help="What to do with texts longer than the model's limit: cut with a warning, fail, cut silently, or embed in "
+        "chunks.",
     ),
     "truncate_dim": click.option(
-        "--truncate-dim", type=click.IntRange(min=1), help="Keep this many of each vector's first values."
+        "--truncate-dim", type=click.IntRange(min=1), help="Keep only the first N values of each vector.", metavar="N"
     ),
     "readout": click.option(
         "--readout",
         type=click.Choice(READOUTS),
-        help="How states become a vector: a pooling, or wk for SBERT-WK over all layers. Default: the model's own.",
+        help="How to turn token states into a vector: a pooling, or wk for SBERT-WK. Default: the model's own.",
     ),
     "trust_pickle": click.option(
-        "--trust-pickle", is_flag=True, help="Also read weights stored as a pickle, which can run code."
+        "--trust-pickle", is_flag=True, help="Allow weights stored as a pickle. Loading a pickle can run code."
     ),
-    "offline": click.option("--offline", is_flag=True, help="Never ask the network for a model."),
+    "offline": click.option("--offline", is_flag=True, help="Never download a model."),
 }
 column_option = click.option(
-    "--column", help="Column of the texts. Default: the only one, or text, sentence or content."
+    "--column", help="Column with the texts. Default: the only column, or one named text, sentence or content."
 )
 format_option = click.option(
-    "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: by its ending; lines for '-'."
+    "--format", type=click.Choice(FORMATS), help="Format of FILE. Default: from its extension; lines for '-'."
 )
 TEXT_OPTIONS: dict[str, Decorator] = {
     "file": click.argument("file", metavar="[FILE]", default="-"),
     "column": column_option,
     "format": format_option,
 }
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_lines_option = click.option("--json", "as_json", is_flag=True, help="Print JSON lines, even on a terminal.")
 csv_safe_option = click.option(
     "--csv-safe",
     is_flag=True,
-    help="In csv and tsv, put a quote (') before cells that a spreadsheet would run as a formula.",
+    help="In csv and tsv output, put a quote (') before cells that a spreadsheet would run as a formula.",
 )
 
 
 def parse_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> Columns:
-    """A click callback: columns by role, from the library's parser."""
+    """A click callback that parses ROLE=COLUMN options."""
     if not given:
         return {}
     from twinvec.data.roles import parse_roles
@@ -230,8 +227,8 @@ def parse_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...])
         raise click.BadParameter(str(error)) from error
 
 
-def label_list(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...] | None:
-    """A click callback: names from one text with commas."""
+def split_labels(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...] | None:
+    """A click callback that splits comma-separated labels."""
     return None if given is None else tuple(name.strip() for name in given.split(","))
 
 
@@ -240,16 +237,20 @@ columns_option = click.option(
     metavar="ROLE=COLUMN",
     multiple=True,
     callback=parse_columns,
-    help="Read a role from this column; may be given several times. Default: the column named like the role.",
+    help="Read this role from this column. Repeatable. Default: the column with the role's name.",
 )
 PROMPT_OPTIONS: dict[str, Decorator] = {
-    "prompt": click.option("--prompt", help="Put this before every text."),
-    "prompt_name": click.option("--prompt-name", help="Put this prompt of the model before every text."),
+    "prompt": click.option("--prompt", help="Text to put before every input text."),
+    "prompt_name": click.option(
+        "--prompt-name", help="Name of one of the model's prompts to put before every input text."
+    ),
 }
 
 
-def gathered(options: dict[str, Decorator], into: str, *, build: Callable[..., object]) -> Callable[[Command], Command]:
-    """A decorator that adds options to a command, which gets them as one object named ``into``."""
+def option_group(
+    options: dict[str, Decorator], into: str, *, build: Callable[..., object]
+) -> Callable[[Command], Command]:
+    """A decorator that adds options to a command and passes them as one object, the argument ``into``."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -266,19 +267,19 @@ def gathered(options: dict[str, Decorator], into: str, *, build: Callable[..., o
 
 
 def model_options(without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
-    """Options of the model, as ``model``; those left out keep their defaults."""
+    """A decorator that adds the options of a model, passed as ``model``; omitted ones keep their defaults."""
     kept = {each.name: MODEL_OPTIONS[each.name] for each in fields(ModelChoice) if each.name not in without}
-    return gathered(kept, "model", build=ModelChoice)
+    return option_group(kept, "model", build=ModelChoice)
 
 
 model_argument = click.argument("name", metavar="[MODEL]", default=DEFAULT_MODEL, envvar=MODEL_VARIABLE)
 layer_model_options = model_options(without=("name", "deterministic", "long", "truncate_dim", "readout"))
-text_options = gathered(TEXT_OPTIONS, "source", build=TextSource)
-prompt_options = gathered(PROMPT_OPTIONS, "prompt", build=PromptChoice)
+text_options = option_group(TEXT_OPTIONS, "source", build=TextSource)
+prompt_options = option_group(PROMPT_OPTIONS, "prompt", build=PromptChoice)
 
 
-def out_option(metavar: str, help: str, **settings: Any) -> Decorator:  # noqa: ANN401 - as click has them
-    """Where the result goes, called the same in every command."""
+def out_option(metavar: str, help: str, **settings: Any) -> Decorator:  # noqa: ANN401 - click's own settings
+    """The option ``-o, --out`` of a command."""
     return click.option("-o", "--out", "out", metavar=metavar, help=help, **settings)
 
 
@@ -287,29 +288,30 @@ METHOD_OPTIONS: dict[str, Decorator] = {
         "--method",
         type=click.Choice(PAIR_METHODS),
         default=PAIR_METHODS[0],
-        show_default=True,
-        help="Compare all pairs, or those that an index finds (extra: search). auto: an index from "
-        f"{MOST_ALL_PAIRS:,} texts on.",
+        help="exact: compare all pairs. index: compare only the pairs that an index finds (extra: search). auto: index "
+        f"above {MOST_ALL_PAIRS:,} texts.",
     ),
     "max_memory": click.option(
-        "--max-memory", metavar="SIZE", help="For an index: its memory, such as 4GB; a smaller kind is taken."
+        "--max-memory",
+        metavar="SIZE",
+        help="Memory limit for the index, such as 4GB. A tight limit selects a smaller kind of index.",
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class MethodChoice:
-    """How pairs are found, and the most bytes that an index may take (None: all that it wants)."""
+    """How to find pairs, and the memory limit of an index in bytes (None: no limit)."""
 
     method: PairMethod
     max_memory: int | None
 
 
 def method_choice(method: PairMethod, max_memory: str | None) -> MethodChoice:
-    """The choice; an invalid size, or one that nothing would use, is reported before any work."""
+    """Check and build the choice, before any work."""
     if max_memory is not None and method == "exact":
         raise click.UsageError("--max-memory is for an index, not for --method exact.")
     return MethodChoice(method, None if max_memory is None else parse_size(max_memory))
 
 
-method_options = gathered(METHOD_OPTIONS, "method", build=method_choice)
+method_options = option_group(METHOD_OPTIONS, "method", build=method_choice)

@@ -1,4 +1,4 @@
-"""What people see: tables, times, training runs, errors as one line, interrupts without a traceback."""
+"""What users see: tables, times, training progress, one-line errors, interrupts without a traceback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ __all__ = [
     "CleanErrors",
     "SoftStop",
     "TrainingScreen",
+    "fact_table",
     "if_interrupted",
     "open_console",
     "plain_table",
@@ -36,20 +37,21 @@ __all__ = [
     "say",
     "show_seconds",
     "show_version",
+    "wants_json",
 ]
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-KEPT = "twinvec.kept"
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
+ON_INTERRUPT = "twinvec.on_interrupt"
 
 
-def if_interrupted(kept: str) -> None:
-    """Say what an interrupt from here on leaves behind: half a sentence, after "Interrupted;"."""
-    click.get_current_context().meta[KEPT] = kept
+def if_interrupted(message: str) -> None:
+    """Set the message shown after "Interrupted." if the user presses Ctrl-C from now on."""
+    click.get_current_context().meta[ON_INTERRUPT] = message
 
 
 @contextmanager
 def clean_errors() -> Iterator[None]:
-    """Turn what a command raises into click's errors and exit codes, whatever it quotes made visible."""
+    """Turn the errors of a command into click's errors and exit codes, with control characters made visible."""
     try:
         yield
     except TwinvecError as error:
@@ -64,68 +66,68 @@ def clean_errors() -> Iterator[None]:
         raise click.ClickException(visible(f"{named}{error.strerror or error}.")) from error
     except KeyboardInterrupt:
         context = click.get_current_context(silent=True)
-        kept = context.meta.get(KEPT) if context is not None else None
-        click.echo(visible(f"Interrupted; {kept}" if kept else "Interrupted."), err=True)
+        message = context.meta.get(ON_INTERRUPT, "") if context is not None else ""
+        say(f"Interrupted. {message}".rstrip())
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 class VisibleFormatter(logging.Formatter):
-    """Warnings as lines, with control characters made visible."""
+    """Formats warnings with control characters made visible."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a warning."""
+        """The formatted warning."""
         return visible(super().format(record))
 
 
 class CleanErrors(click.Group):
-    """Show our own errors as one line on standard error; let real bugs show their traceback.
+    """A group that shows Twinvec's errors as one line on standard error; bugs keep their traceback.
 
-    A broken pipe on standard output (``twinvec embed ... | head``) ends in silence: click sees to that.
+    click handles a broken pipe on standard output (``twinvec embed ... | head``): the command exits silently.
     """
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command, turning errors into exit codes."""
-        if logging.lastResort is not None:  # what shows the library's warnings
+        """Run the command and turn errors into exit codes."""
+        if logging.lastResort is not None:  # the handler that prints the library's warnings
             logging.lastResort.setFormatter(VisibleFormatter())
         with clean_errors():
             return super().invoke(ctx)
 
-    def make_context(self, *args: Any, **settings: Any) -> click.Context:  # noqa: ANN401 - as click has them
-        """Read the arguments, with the same care."""
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:  # noqa: ANN401 - click's own arguments
+        """Parse the arguments and turn errors into exit codes."""
         with clean_errors():
             return super().make_context(*args, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order in which they were added, the first to try first."""
+        """The commands in the order in which they were added."""
         return list(self.commands)
 
 
-def show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    """Print the version of the installed package, and stop."""
-    if not asked or ctx.resilient_parsing:
+def show_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    """A click callback that prints the version of the installed package and exits."""
+    if not requested or ctx.resilient_parsing:
         return
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         click.echo(f"twinvec {version('twinvec')}")
     except PackageNotFoundError:
-        click.echo("twinvec, not installed as a package")
+        click.echo("twinvec (not installed as a package)")
     ctx.exit()
 
 
-MAX_WIDTH = 100  # longer lines are hard to read; also that of output to a file or a pipe
+MAX_WIDTH = 100  # columns; longer lines are hard to read. Also the width of output to a file or a pipe
 
 
 def open_console(*, stderr: bool = False) -> Console:
-    """Standard output for tables. Texts are shown as they are: no markup, no emoji codes, no coloring.
+    """A console for tables that prints texts literally: no markup, no emoji codes, no highlighting.
 
-    Control characters in them are made visible.
+    Control characters are made visible.
     """
     from rich.console import Console
     from rich.text import Text
 
     class TextConsole(Console):
-        def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 - as rich has them
+        def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 - rich's own options
             return super().render_str(visible(text), **options)
 
     console = TextConsole(markup=False, emoji=False, highlight=False, stderr=stderr)
@@ -134,34 +136,48 @@ def open_console(*, stderr: bool = False) -> Console:
     return console
 
 
-def plain_table(*columns: str) -> Table:
-    """A table with a line under its head and no other border."""
+def plain_table(*columns: str, n_left: int | None = None) -> Table:
+    """A table with a line under its header and no other border.
+
+    The first ``n_left`` columns are left-aligned, the others right-aligned; default: all are left-aligned.
+    """
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in columns:
-        table.add_column(column)
+    for position, column in enumerate(columns):
+        table.add_column(column, justify="left" if n_left is None or position < n_left else "right")
+    return table
+
+
+def fact_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """A table of labels in bold and their values, without a header."""
+    table = plain_table("", "")
+    table.show_header = False
+    table.columns[0].style = "bold"
+    for label, value in facts:
+        table.add_row(label, value)
     return table
 
 
 def say(message: str) -> None:
-    """A line for the person who waits, on standard error."""
-    import click
-
+    """Print a message to standard error."""
     click.echo(visible(message), err=True)
 
 
 def print_json(value: object, *, indent: int | None = None) -> None:
-    """A value as JSON on standard output; a terminal gets the same value with all control characters escaped."""
-    import click
-
+    """Print a value as JSON to standard output; on a terminal, with all control characters escaped."""
     line = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
     click.echo(visible(line) if sys.stdout.isatty() else line)
 
 
+def wants_json(*, as_json: bool) -> bool:
+    """Whether to print JSON lines: on request, and into a file or a pipe."""
+    return as_json or not sys.stdout.isatty()
+
+
 def show_seconds(seconds: float) -> str:
-    """A time in three digits.
+    """A duration for people, with three digits.
 
     >>> show_seconds(0.01234), show_seconds(12.345), show_seconds(75)
     ('12.3 ms', '12.3 s', '1 min 15 s')
@@ -173,36 +189,36 @@ def show_seconds(seconds: float) -> str:
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
-N_SMOOTHED = 100  # steps whose mean loss and speed are shown
-QUIET_S = 60.0  # between lines where there is no terminal
+N_SMOOTHED = 100  # steps to average the displayed loss and speed over
+QUIET_S = 60.0  # between progress lines when there is no terminal
 
 
 class SoftStop:
-    """The first Ctrl-C, or request to end, waits for the step to be over; a second Ctrl-C does not."""
+    """Stops after the current step at the first Ctrl-C or SIGTERM, and immediately at a second Ctrl-C."""
 
     def __init__(self) -> None:
-        self._is_asked = False
+        self._is_requested = False
 
     def __call__(self) -> bool:
-        """Whether a stop was asked for. From the first question on, requests wait for the next."""
+        """Whether a stop was requested. The first call installs the signal handlers."""
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, self._note)
-        return self._is_asked
+        return self._is_requested
 
     def _note(self, number: int, _: FrameType | None) -> None:
-        self._is_asked = True
+        self._is_requested = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        say("Stopping after this step (again to stop at once); the same command goes on from here.")
+        say("Stopping after this step (press Ctrl-C again to stop now). Run the same command again to continue.")
 
     def restore(self) -> None:
-        """Give back the usual handlers."""
+        """Restore the default signal handlers."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class TrainingScreen:
-    """A bar on a terminal; lines now and then elsewhere. All on standard error, but for the result."""
+    """Shows a progress bar on a terminal, occasional lines elsewhere; only the result goes to standard output."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -219,8 +235,8 @@ class TrainingScreen:
         self._close()
 
     def show(self, event: TrainEvent) -> None:
-        """Show what happened."""
-        shown: dict[str, Callable[[Any], None]] = {
+        """Show an event of the training."""
+        handlers: dict[str, Callable[[Any], None]] = {
             "SeedStarted": self.seed,
             "Started": self.start,
             "StepReport": self.step,
@@ -228,21 +244,21 @@ class TrainingScreen:
             "Finished": self.finish,
             "SeedsFinished": print_seeds,
         }
-        shown[type(event).__name__](event)
+        handlers[type(event).__name__](event)
 
     def seed(self, event: SeedStarted) -> None:
-        """Say which seed's turn it is."""
+        """Say which seed is trained."""
         say(f"Seed {event.seed}: {'trained before' if event.is_done else 'training'}.")
 
     def start(self, event: Started) -> None:
-        """Say what is trained on, and open the bar."""
-        say(f"{event.n_rows:,} examples, {event.n_texts:,} different texts, {event.n_steps:,} steps.")
+        """Describe the data and open the progress bar."""
+        say(f"{event.n_rows:,} examples, {event.n_texts:,} distinct texts, {event.n_steps:,} steps.")
         if not event.is_packed:
-            say("This architecture runs with padding; expect it to be slower than BERT's kin.")
+            say("This architecture runs with padding, so it is slower than BERT and its relatives.")
         if event.first is not None:
             say(f"Before training: {event.first.value:.2f} on {event.first.data} ({event.first.protocol}).")
         if event.step:
-            say(f"Going on after step {event.step:,}.")
+            say(f"Resuming after step {event.step:,}.")
         self._n_steps = event.n_steps
         self._recent.clear()
         self._best = ""
@@ -250,7 +266,7 @@ class TrainingScreen:
             self._open(event.step)
 
     def step(self, report: StepReport) -> None:
-        """Show the mean loss of the last steps, the rate and the speed."""
+        """Show the mean loss of the last steps, the learning rate and the speed."""
         self._recent.append(report)
         loss = sum(each.loss for each in self._recent) / len(self._recent)
         speed = sum(each.n_rows for each in self._recent) / sum(each.seconds for each in self._recent)
@@ -264,7 +280,11 @@ class TrainingScreen:
 
     def dev_score(self, report: DevReport) -> None:
         """Show a dev score."""
-        say_over(self._bar, f"step {report.step:,}: dev {report.score:.2f}{' (best so far)' if report.is_best else ''}")
+        line = f"step {report.step:,}: dev {report.score:.2f}{' (best so far)' if report.is_best else ''}"
+        if self._bar is None:
+            say(line)
+        else:
+            self._bar.console.print(line)
         if report.is_best:
             self._best = f"  best dev {report.score:.2f}"
 
@@ -272,13 +292,12 @@ class TrainingScreen:
         """Print the scores."""
         self._close()
         if event.scores:
-            table = plain_table("data", "score", "")
-            table.columns[2].justify = "right"
+            table = plain_table("data", "score", "", n_left=2)
             for score in event.scores:
                 table.add_row(score.data, score.protocol, f"{score.value:.2f}")
             open_console().print(table)
-        say(f"Trained in {show_seconds(event.seconds)}; the weights are those of step {event.step:,}.")
-        say(f"The model is in {event.folder}; its training/curve.png shows how it learned.")
+        say(f"Trained in {show_seconds(event.seconds)}; the saved weights are from step {event.step:,}.")
+        say(f"The model is in {event.folder}; training/curve.png in it shows the learning curve.")
 
     def _open(self, step: int) -> None:
         from rich import progress
@@ -301,20 +320,10 @@ class TrainingScreen:
             self._bar = None
 
 
-def say_over(bar: Any, message: str) -> None:  # noqa: ANN401 - rich's bar, or none
-    """A line that stays, above the bar if there is one."""
-    if bar is None:
-        say(message)
-    else:
-        bar.console.print(message)
-
-
 def print_seeds(event: SeedsFinished) -> None:
     """Print the scores over all seeds."""
-    table = plain_table("data", "score", f"mean of {len(event.seeds)}", "deviation", "best")
-    for column in table.columns[2:]:
-        column.justify = "right"
+    table = plain_table("data", "score", f"mean of {len(event.seeds)}", "deviation", "best", n_left=2)
     for each in event.spreads:
         table.add_row(each.data, each.protocol, f"{each.mean:.2f}", f"{each.deviation:.2f}", f"{each.best:.2f}")
     open_console().print(table)
-    say(f"The model of seed {event.best_seed} is in {event.folder}; those of all seeds are in {event.folder}.seeds.")
+    say(f"The model of seed {event.best_seed} is in {event.folder}; all models are in {event.folder}.seeds.")

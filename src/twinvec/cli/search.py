@@ -1,8 +1,7 @@
-"""``twinvec search``: the best texts of a collection, or of a file, for a query."""
+"""``twinvec search``: search a collection or a file."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from twinvec.choices import FORMATS, SEARCH_MODES
-from twinvec.cli.options import ModelChoice, TextSource, model_options
-from twinvec.cli.screen import open_console, plain_table, print_json, say
+from twinvec.cli.options import ModelChoice, TextSource, json_lines_option, model_options
+from twinvec.cli.screen import open_console, plain_table, print_json, say, wants_json
 
 if TYPE_CHECKING:
     from twinvec.choices import SearchMode
@@ -23,8 +22,8 @@ STDIN = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What is shown of a text, from a collection or from a file."""
+class Hit:
+    """A result from a collection or from a file."""
 
     score: float
     id: str
@@ -33,24 +32,23 @@ class Found:
 
 
 @click.command()
-@click.argument("place", metavar="FOLDER|FILE")
+@click.argument("target", metavar="FOLDER|FILE")
 @click.argument("query")
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many texts.")
+@click.option("-k", type=click.IntRange(min=1), default=10, help="Number of results.")
 @click.option(
     "--mode",
     type=click.Choice(SEARCH_MODES),
     default="dense",
-    show_default=True,
-    help="By meaning (dense), by words (text), or by both (hybrid).",
+    help="Search by meaning (dense), by words (text), or by both (hybrid).",
 )
-@click.option("--where", metavar="CONDITION", help='Only texts with this metadata, in SQL: "year >= 1990".')
-@click.option("--column", help="Of a file, the column of the texts.")
-@click.option("--format", type=click.Choice(FORMATS), help="Of a file, its format. Default: by its ending.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON lines also on a terminal.")
+@click.option("--where", metavar="CONDITION", help='Filter by metadata, as in SQL: "year >= 1990".')
+@click.option("--column", help="For a file: column with the texts.")
+@click.option("--format", type=click.Choice(FORMATS), help="For a file: its format. Default: from its extension.")
+@json_lines_option
 @model_options()
 def search(
     *,
-    place: str,
+    target: str,
     query: str,
     k: int,
     mode: SearchMode,
@@ -60,66 +58,66 @@ def search(
     as_json: bool,
     model: ModelChoice,
 ) -> None:
-    """Print the texts of a collection (FOLDER, made by index) that answer QUERY best, best first.
+    """Print the texts that match QUERY best, best first, from a collection (FOLDER, made by twinvec index) or a FILE.
 
-    The texts of a FILE, read as by embed, are embedded on the fly and all compared; that needs no collection. A
-    terminal gets a table; a file or a pipe gets JSON lines with the score, the id, the text and the metadata. The id
-    of a text of a file is its row, counted from 0.
+    FILE has the formats of twinvec embed; all its texts are embedded and compared on the fly. On a terminal the output
+    is a table; in a file or a pipe it is JSON lines with the score, the id, the text and the metadata. The id of a text
+    of a file is its row, counted from 0.
 
-    A collection is searched by the model it was made with; --model is for one that has moved, and for files.
+    A collection is searched with the model it was made with. Use --model for files, or if that model has moved.
     """
-    if Path(place).is_dir() or "://" in place:
+    if Path(target).is_dir() or "://" in target:
         if column or format:
-            raise click.UsageError("--column and --format are for files.")
-        hits = _of_collection(place, query, k, mode=mode, where=where, model=model)
+            raise click.UsageError("--column and --format are for files, not for collections.")
+        hits = _search_collection(target, query, k, mode=mode, where=where, model=model)
     else:
-        if place != STDIN and not Path(place).exists():
+        if target != STDIN and not Path(target).exists():
             raise click.ClickException(
-                f"There is neither a collection nor a file {place}. Make a collection: twinvec index FILE -o {place}."
+                f"No collection or file {target} exists. Create a collection with: twinvec index FILE -o {target}."
             )
         if mode != "dense" or where:
-            raise click.UsageError(f"--mode and --where need a collection: twinvec index {place} --out FOLDER")
-        hits = _of_file(TextSource(place, column, format), query, k, model=model)
+            raise click.UsageError(
+                f"--mode and --where require a collection. Create one with: twinvec index {target} -o FOLDER"
+            )
+        hits = _search_file(TextSource(target, column, format), query, k, model=model)
     if not hits:
-        say("No text was found.")
-    elif as_json or not sys.stdout.isatty():
+        say("No results.")
+    elif wants_json(as_json=as_json):
         for hit in hits:
             print_json(_row(hit))
     else:
         _print_table(hits)
 
 
-def _of_collection(
-    place: str, query: str, k: int, *, mode: SearchMode, where: str | None, model: ModelChoice
-) -> list[Found]:
+def _search_collection(
+    folder: str, query: str, k: int, *, mode: SearchMode, where: str | None, model: ModelChoice
+) -> list[Hit]:
     import twinvec
 
-    name, arguments = model.given()
-    collection = twinvec.Collection.open(place, model=name, arguments=arguments)
-    return [
-        Found(hit.score, hit.id, hit.text, hit.metadata) for hit in collection.search(query, k, mode=mode, where=where)
-    ]
+    name, arguments = model.explicit()
+    hits = twinvec.Collection.open(folder, model=name, arguments=arguments).search(query, k, mode=mode, where=where)
+    return [Hit(hit.score, hit.id, hit.text, hit.metadata) for hit in hits]
 
 
-def _of_file(source: TextSource, query: str, k: int, *, model: ModelChoice) -> list[Found]:
+def _search_file(source: TextSource, query: str, k: int, *, model: ModelChoice) -> list[Hit]:
     import twinvec
 
     hits = twinvec.search_texts(query, list(source.texts()), k, model=model.embedder())
-    return [Found(hit.score, str(hit.row), hit.text) for hit in hits]
+    return [Hit(hit.score, str(hit.row), hit.text) for hit in hits]
 
 
-def _row(hit: Found) -> dict[str, object]:
+def _row(hit: Hit) -> dict[str, object]:
     row: dict[str, object] = {"score": round(hit.score, 6), "id": hit.id, "text": hit.text}
     return {**row, "metadata": hit.metadata} if hit.metadata else row
 
 
-def _print_table(hits: Sequence[Found]) -> None:
+def _print_table(hits: Sequence[Hit]) -> None:
     table = plain_table("score", "id", "text")
     for hit in hits:
-        told = ", ".join(f"{name}: {_shown(value)}" for name, value in hit.metadata.items())
-        table.add_row(f"{hit.score:.4f}", hit.id, f"{hit.text}\n{told}".rstrip("\n"))
+        metadata = ", ".join(f"{name}: {_format(value)}" for name, value in hit.metadata.items())
+        table.add_row(f"{hit.score:.4f}", hit.id, f"{hit.text}\n{metadata}".rstrip("\n"))
     open_console().print(table)
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

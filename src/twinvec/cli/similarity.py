@@ -1,4 +1,4 @@
-"""``twinvec similarity``: the score of two texts."""
+"""``twinvec similarity``: print how similar two texts are."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["similarity"]
 @click.argument("right", metavar="B")
 @model_options()
 @prompt_options
-@click.option("--measure", type=click.Choice(SIMILARITY_NAMES), help="Default: the model's own.")
+@click.option("--measure", type=click.Choice(SIMILARITY_NAMES), help="Similarity measure. Default: the model's own.")
 def similarity(*, left: str, right: str, model: ModelChoice, prompt: PromptChoice, measure: str | None) -> None:
     """Print how similar the texts A and B are.
 
-    Higher means nearer, with every measure: the distances (euclidean, manhattan) are printed negated.
+    Higher is more similar with every measure: distances (euclidean, manhattan) are printed with a minus sign.
     """
     import twinvec
 

@@ -1,4 +1,4 @@
-"""``twinvec train``: a recipe, or one of the paper's ways to train with options."""
+"""``twinvec train``: train from a recipe, or with one of the paper's objectives and options."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 
 from twinvec.choices import DEFAULT_FEATURES, DISTANCES, FEATURES, NLI_LABELS, SCORE_OBJECTIVES
-from twinvec.cli.options import Columns, columns_option, label_list
+from twinvec.cli.options import split_labels
+from twinvec.cli.screen import CleanErrors
 from twinvec.cli.train_options import (
     TRAIN_OPTIONS,
     OutputChoice,
     TrainChoice,
-    matryoshka_option,
+    TrainData,
+    data_options,
     output_options,
     run_training,
     score_range_option,
@@ -22,17 +24,13 @@ from twinvec.cli.train_options import (
 __all__ = ["train"]
 
 
-class RecipeOrCommand(click.Group):
-    """Takes the path of a recipe where it expects a command."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order in which they were added."""
-        return list(self.commands)
+class RecipeOrCommand(CleanErrors):
+    """A group that also accepts the path of a recipe instead of a command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A name that is not a command but looks like a recipe runs it."""
+        """Run ``recipe`` for a path that ends in .toml."""
         if args and args[0] not in self.commands and args[0].endswith(".toml"):
             args = ["recipe", *args]
         return super().resolve_command(ctx, args)
@@ -46,10 +44,10 @@ def train() -> None:
       twinvec train RECIPE.toml -o FOLDER
       twinvec train nli FILE -m MODEL --dev FILE -o FOLDER
 
-    Files are tsv, csv, jsonl (also gzipped) or parquet, with named columns; check one with twinvec data check
-    before you train. The defaults are those of Reimers and Gurevych (2019): one epoch, batches of 16, learning
-    rate 2e-5 with a linear warm-up over 10 % of the steps, mean pooling. To continue a run that was killed, run
-    the same command again: the result has the same bits.
+    Files are tsv, csv, jsonl (also gzipped) or parquet, with named columns. Run twinvec data check on a file before
+    you train on it. The defaults are those of Reimers and Gurevych (2019): one epoch, batches of 16, learning rate
+    2e-5 with a linear warm-up over 10 % of the steps, mean pooling. After an interruption, run the same command again
+    to continue; the result has the same bits as an uninterrupted run.
     """
 
 
@@ -58,24 +56,16 @@ def train() -> None:
 @TRAIN_OPTIONS["trust_pickle"]
 @output_options
 def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
-    """Train from RECIPE, a TOML file; 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
+    """Train from RECIPE, a TOML file. 'twinvec train RECIPE.toml' does the same. docs/train.md has an example."""
     run_training(recipe, output, trust_pickle=trust_pickle)
 
 
 @train.command(short_help="Classify pairs: premise, hypothesis, label.")
-@click.argument("file")
-@columns_option
+@data_options
 @click.option(
-    "--labels",
-    metavar="A,B,...",
-    callback=label_list,
-    default=",".join(NLI_LABELS),
-    show_default=True,
-    help="All labels that rows may have.",
+    "--labels", metavar="A,B,...", callback=split_labels, default=",".join(NLI_LABELS), help="Allowed labels."
 )
-@click.option(
-    "--ignore-label", multiple=True, default=("-",), show_default=True, help="Leave out rows with this label."
-)
+@click.option("--ignore-label", multiple=True, default=("-",), help="Skip rows with this label. Repeatable.")
 @click.option(
     "--feature",
     "features",
@@ -83,114 +73,64 @@ def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
     type=click.Choice(FEATURES),
     metavar="FEATURE",
     default=DEFAULT_FEATURES,
-    show_default="u, v, |u-v|",
-    help="What the classifier sees of the two vectors: u, v, |u-v|, u*v. Repeat it for each.",
+    help="Input of the classifier, from the two vectors: u, v, |u-v| or u*v. Repeatable.",
 )
-@matryoshka_option
 @train_options
 @output_options
 def nli(
     *,
-    file: str,
-    columns: Columns,
+    data: TrainData,
     labels: tuple[str, ...],
     ignore_label: tuple[str, ...],
     features: tuple[str, ...],
-    matryoshka: tuple[int, ...],
     choice: TrainChoice,
     output: OutputChoice,
 ) -> None:
-    """Train on FILE, columns premise, hypothesis and label, with a softmax over u, v and |u - v|."""
-    from twinvec.training import DataPart, DataSource
-
-    source = DataSource(file, "labelled_pairs", columns, labels=labels, ignore_labels=ignore_label)
-    run_training(choice.recipe(DataPart(source, "softmax", {"features": features}, matryoshka)), output)
+    """Train on FILE (columns premise, hypothesis and label) with a softmax classifier over u, v and |u - v|."""
+    part = data.part("labelled_pairs", "softmax", {"features": features}, labels=labels, ignore_labels=ignore_label)
+    run_training(choice.recipe(part), output)
 
 
 @train.command(short_help="Fit scored pairs: text1, text2, score.")
-@click.argument("file")
-@columns_option
+@data_options
 @score_range_option
 @click.option(
     "--objective",
     type=click.Choice(SCORE_OBJECTIVES),
     default="cosine",
-    show_default=True,
-    help="cosine: squared error of the cosine, as the paper. cosent: the order of the cosines.",
+    help="cosine: squared error of the cosine, as in the paper. cosent: ranking loss on the cosines.",
 )
-@matryoshka_option
 @train_options
 @output_options
 def sts(
-    *,
-    file: str,
-    columns: Columns,
-    score_range: tuple[float, float],
-    objective: str,
-    matryoshka: tuple[int, ...],
-    choice: TrainChoice,
-    output: OutputChoice,
+    *, data: TrainData, score_range: tuple[float, float], objective: str, choice: TrainChoice, output: OutputChoice
 ) -> None:
-    """Train on FILE, columns text1, text2 and score. The paper takes 4 epochs for STSb."""
-    from twinvec.training import DataPart, DataSource
-
-    source = DataSource(file, "scored_pairs", columns, score_range=score_range)
-    run_training(choice.recipe(DataPart(source, objective, matryoshka=matryoshka)), output)
+    """Train on FILE (columns text1, text2 and score). The paper trains 4 epochs on STSb."""
+    run_training(choice.recipe(data.part("scored_pairs", objective, {}, score_range=score_range)), output)
 
 
 @train.command(short_help="Learn from triplets: anchor, positive, negative.")
-@click.argument("file")
-@columns_option
-@click.option("--margin", type=float, default=1.0, show_default=True, help="How much farther the negative must be.")
-@click.option(
-    "--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True, help="Distance measure."
-)
-@matryoshka_option
+@data_options
+@click.option("--margin", type=float, default=1.0, help="How much farther than the positive the negative must be.")
+@click.option("--distance", type=click.Choice(DISTANCES), default="euclidean", help="Distance measure.")
 @train_options
 @output_options
-def triplets(
-    *,
-    file: str,
-    columns: Columns,
-    margin: float,
-    distance: str,
-    matryoshka: tuple[int, ...],
-    choice: TrainChoice,
-    output: OutputChoice,
-) -> None:
-    """Train on FILE, columns anchor, positive and negative."""
-    from twinvec.training import DataPart, DataSource
-
-    options = {"margin": margin, "distance": distance}
-    part = DataPart(DataSource(file, "triplets", columns), "triplet", options, matryoshka)
+def triplets(*, data: TrainData, margin: float, distance: str, choice: TrainChoice, output: OutputChoice) -> None:
+    """Train on FILE (columns anchor, positive and negative)."""
+    part = data.part("triplets", "triplet", {"margin": margin, "distance": distance})
     run_training(choice.recipe(part), output)
 
 
-@train.command(short_help="Rank among the batch: anchor, positive, and negatives if any.")
-@click.argument("file")
-@columns_option
-@click.option("--scale", type=float, default=20.0, show_default=True, help="Factor of the cosines.")
+@train.command(short_help="Rank within the batch: anchor, positive, and optional negatives.")
+@data_options
+@click.option("--scale", type=float, default=20.0, help="Factor that multiplies the cosines.")
 @click.option("--symmetric", is_flag=True, help="Also rank the anchors for each positive.")
-@matryoshka_option
 @train_options
 @output_options
-def ranking(
-    *,
-    file: str,
-    columns: Columns,
-    scale: float,
-    symmetric: bool,
-    matryoshka: tuple[int, ...],
-    choice: TrainChoice,
-    output: OutputChoice,
-) -> None:
-    """Train on FILE, columns anchor, positive and, if you have them, negative.
+def ranking(*, data: TrainData, scale: float, symmetric: bool, choice: TrainChoice, output: OutputChoice) -> None:
+    """Train on FILE (columns anchor, positive and, optionally, negatives).
 
-    The positives of the other pairs in the batch are negatives too. Large batches help; with --cached-texts they
-    need no more memory. A copy of a text is never taken as its negative.
+    The positives of the other pairs in the batch serve as negatives. Large batches help; with --cached-texts they need
+    no more memory. A copy of a text is never its negative.
     """
-    from twinvec.training import DataPart, DataSource
-
-    options = {"scale": scale, "symmetric": symmetric}
-    part = DataPart(DataSource(file, "ranked", columns), "ranking", options, matryoshka)
-    run_training(choice.recipe(part), output)
+    run_training(choice.recipe(data.part("ranked", "ranking", {"scale": scale, "symmetric": symmetric})), output)

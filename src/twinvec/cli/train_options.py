@@ -1,9 +1,8 @@
-"""Options of the commands that train, gathered into one object that builds a recipe."""
+"""Options of the training commands, and the object that turns them into a recipe."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,18 +10,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from twinvec.choices import DEFAULT_MODEL, DEFAULT_SCORE_RANGE, POOLINGS, TRAIN_DEVICES, TRAIN_PRECISIONS
-from twinvec.cli.options import MODEL_VARIABLE, Columns, Decorator, gathered, parse_columns
+from twinvec.cli.options import (
+    MODEL_VARIABLE,
+    Columns,
+    Decorator,
+    columns_option,
+    option_group,
+    out_option,
+    parse_columns,
+)
 from twinvec.cli.screen import if_interrupted
 from twinvec.errors import TwinvecError
 
 if TYPE_CHECKING:
+    from twinvec.choices import ExampleKind
     from twinvec.training import DataPart, DataSource, Recipe
 
 __all__ = [
     "OutputChoice",
     "TrainChoice",
+    "TrainData",
+    "data_options",
     "distill_options",
-    "matryoshka_option",
     "output_options",
     "run_training",
     "score_range_option",
@@ -32,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class TrainChoice:
-    """What to start from, how to train, and what to score the result on."""
+    """The initial model, the training settings, and the files to evaluate on."""
 
     start: str
     pooling: str | None
@@ -59,10 +68,10 @@ class TrainChoice:
 
     def __post_init__(self) -> None:
         if self.dev is None and (self.every or self.patience):
-            raise click.UsageError("--dev-every and --patience need a --dev FILE.")
+            raise click.UsageError("--dev-every and --patience require --dev FILE.")
 
     def recipe(self, data: DataPart) -> Recipe:
-        """The recipe of these options for one data set."""
+        """The recipe for one data set."""
         from twinvec.training import DevPart, ModelPart, Recipe, TrainSettings
 
         settings: dict[str, Any] = {
@@ -83,10 +92,34 @@ class TrainChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputChoice:
-    """Where the model goes, and how often the run is saved on the way."""
+class TrainData:
+    """The training file, its columns, and the widths to train."""
 
-    output: Path
+    file: str
+    columns: Columns
+    matryoshka: tuple[int, ...]
+
+    def part(
+        self,
+        kind: ExampleKind,
+        objective: str,
+        options: dict[str, Any],
+        *,
+        teachers: tuple[str, ...] = (),
+        **source: Any,  # noqa: ANN401 - settings of DataSource
+    ) -> DataPart:
+        """The data part of a recipe."""
+        from twinvec.training import DataPart, DataSource
+
+        data = DataSource(self.file, kind, self.columns, **source)
+        return DataPart(data, objective, options, self.matryoshka, teachers=teachers)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChoice:
+    """Where to write the model, and how to run the training."""
+
+    out: Path
     seeds: int
     checkpoint_every: int
     device: str
@@ -94,148 +127,151 @@ class OutputChoice:
 
 
 def run_training(recipe: Recipe | Path, output: OutputChoice, *, trust_pickle: bool = False) -> None:
-    """Train, and show how it goes; of several processes, the first one talks."""
+    """Train and show the progress; of several processes, only the first one prints."""
     import twinvec
     from twinvec.cli.screen import SoftStop, TrainingScreen
     from twinvec.training import RunOptions
 
-    stop, is_quiet = SoftStop(), is_silent()
-    device: Any = output.device  # click has checked the word
+    stop, is_quiet = SoftStop(), int(os.environ.get("RANK", "0")) > 0  # set by launchers of several processes
+    device: Any = output.device  # click has checked the value
     options = RunOptions(output.checkpoint_every, force=output.force, device=device, should_stop=stop)
-    if_interrupted(f"the same command goes on from the last checkpoint of {output.output}.")
+    if_interrupted(f"Run the same command again to continue from the last checkpoint of {output.out}.")
     try:
         with TrainingScreen() as screen:
             twinvec.train(
                 recipe,
-                output.output,
+                output.out,
                 seeds=output.seeds,
                 options=options,
                 trust_pickle=trust_pickle,
                 watch=None if is_quiet else screen.show,
             )
     except TwinvecError as error:
-        if is_quiet:  # the first process says the same
+        if is_quiet:  # the first process prints the error
             raise SystemExit(1) from error
         raise
     finally:
         stop.restore()
 
 
-def is_silent() -> bool:
-    """Whether a launcher started this process as one of several, and not as the first."""
-    return int(os.environ.get("RANK", "0")) > 0
-
-
 def _number(name: str, default: object, help: str, kind: Any = int) -> Decorator:  # noqa: ANN401 - a click type
-    return click.option(f"--{name}", type=kind, default=default, show_default=default is not None, help=help)
+    return click.option(f"--{name}", type=kind, default=default, help=help)
 
 
 def score_range(name: str, help: str) -> Decorator:
-    """An option of two numbers."""
-    return click.option(
-        name, type=float, nargs=2, metavar="LOW HIGH", default=DEFAULT_SCORE_RANGE, show_default=True, help=help
-    )
+    """An option for the lowest and the highest score."""
+    return click.option(name, type=float, nargs=2, metavar="LOW HIGH", default=DEFAULT_SCORE_RANGE, help=help)
 
 
-score_range_option = score_range("--score-range", "Lowest and highest possible score of FILE.")
-matryoshka_option = click.option(
-    "--matryoshka", type=click.IntRange(min=1), multiple=True, help="Also train the vectors cut to this width."
-)
+score_range_option = score_range("--score-range", "Lowest and highest possible score in FILE.")
 COUNT = click.IntRange(min=1)
+DATA_OPTIONS: dict[str, Decorator] = {
+    "file": click.argument("file"),
+    "columns": columns_option,
+    "matryoshka": click.option(
+        "--matryoshka", type=COUNT, multiple=True, help="Also train the vectors truncated to this width. Repeatable."
+    ),
+}
 TRAIN_OPTIONS: dict[str, Decorator] = {
     "start": click.option(
         "-m",
         "--model",
         "start",
         default=DEFAULT_MODEL,
-        show_default=True,
         metavar="MODEL",
         envvar=MODEL_VARIABLE,
         show_envvar=True,
-        help="Model to start from: a folder or a name, also of any encoder of transformers.",
+        help="Initial model: a folder or a name; any encoder of transformers works.",
     ),
     "pooling": click.option(
-        "--pooling", type=click.Choice(POOLINGS), help="Default: the model's own; mean for a bare backbone."
+        "--pooling",
+        type=click.Choice(POOLINGS),
+        help="Pooling of token states. Default: the model's own, or mean for a backbone without one.",
     ),
     "max_tokens": _number("max-tokens", None, "Cut texts to this many tokens. Default: the model's limit.", COUNT),
     "trust_pickle": click.option(
-        "--trust-pickle", is_flag=True, help="Also start from weights stored as a pickle, which can run code."
+        "--trust-pickle", is_flag=True, help="Allow weights stored as a pickle. Loading a pickle can run code."
     ),
     "dev": click.option(
         "--dev",
         metavar="FILE",
-        help="Choose the best weights by this file: scored pairs, triplets, or anchors with positives.",
+        help="Keep the weights that score best on this file: scored pairs, triplets, or anchors with positives.",
     ),
     "dev_columns": click.option(
         "--dev-columns",
         multiple=True,
         metavar="ROLE=COLUMN",
         callback=parse_columns,
-        help="Columns of dev and test files, as --columns.",
+        help="Like --columns, for the dev and test files. Repeatable.",
     ),
-    "dev_score_range": score_range("--dev-score-range", "Lowest and highest possible score of dev and test files."),
+    "dev_score_range": score_range("--dev-score-range", "Lowest and highest possible score in the dev and test files."),
     "every": click.option(
-        "--dev-every", "every", type=COUNT, help="Steps between dev scores. Default: ten in the run."
+        "--dev-every", "every", type=COUNT, help="Steps between dev scores. Default: ten scores per run."
     ),
-    "patience": _number("patience", None, "Stop after this many dev scores that are not better.", COUNT),
-    "test": click.option(
-        "--test", multiple=True, metavar="FILE", help="Score the result on this file; may be given several times."
-    ),
+    "patience": _number("patience", None, "Stop after this many dev scores without improvement.", COUNT),
+    "test": click.option("--test", multiple=True, metavar="FILE", help="Evaluate the result on this file. Repeatable."),
     "epochs": _number("epochs", 1, "Passes over the data.", COUNT),
     "batch_size": _number("batch-size", 16, "Examples per batch, over all processes.", COUNT),
     "learning_rate": _number("learning-rate", 2e-5, "Highest learning rate.", float),
-    "warmup": _number("warmup", 0.1, "Share of the steps over which the rate rises.", float),
+    "warmup": _number("warmup", 0.1, "Share of the steps over which the learning rate rises.", float),
     "weight_decay": _number("weight-decay", 0.0, "AdamW's weight decay.", float),
-    "max_grad_norm": _number("max-grad-norm", 1.0, "Longer gradients are cut to this length; 0 leaves them.", float),
-    "accumulation": _number("accumulation", 1, "Batches whose gradients make one step.", COUNT),
+    "max_grad_norm": _number("max-grad-norm", 1.0, "Clip gradients to this norm; 0 disables clipping.", float),
+    "accumulation": _number("accumulation", 1, "Batches per optimizer step (gradient accumulation).", COUNT),
     "cached_texts": _number(
-        "cached-texts", None, "Texts encoded at once; larger batches take two passes (gradient caching).", COUNT
+        "cached-texts", None, "Texts to encode at a time; larger batches take two passes (gradient caching).", COUNT
     ),
     "max_steps": _number("max-steps", None, "Stop after this many steps.", COUNT),
-    "dropout": _number("dropout", None, "Replaces all dropout rates of the model.", float),
+    "dropout": _number("dropout", None, "Dropout rate, instead of the model's own.", float),
     "precision": click.option(
         "--precision",
         type=click.Choice(TRAIN_PRECISIONS),
         default="float32",
-        show_default=True,
-        help="Arithmetic. Weights are always float32.",
+        help="Arithmetic during training. Weights are always float32.",
     ),
-    "seed": _number("seed", 0, "Decides the order of the data, dropout and new layers.", click.IntRange(min=0)),
+    "seed": _number("seed", 0, "Random seed of the data order, dropout and new layers.", click.IntRange(min=0)),
 }
 OUTPUT_OPTIONS: dict[str, Decorator] = {
-    "output": click.option(
-        "-o",
-        "--output",
+    "out": out_option(
+        "FOLDER",
+        "Folder for the model. During training, FOLDER.run holds the checkpoint.",
         required=True,
         type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        help="Folder for the model. During training, FOLDER.run holds the checkpoint.",
     ),
-    "seeds": _number("seeds", 1, "Train with this many seeds; report mean and deviation, keep the best.", COUNT),
+    "seeds": _number(
+        "seeds", 1, "Train with this many seeds, report mean and deviation, and keep the best model.", COUNT
+    ),
     "checkpoint_every": _number("checkpoint-every", 500, "Steps between checkpoints.", COUNT),
     "device": click.option(
         "--device",
         type=click.Choice(TRAIN_DEVICES),
         default="auto",
-        show_default=True,
-        help="Where to train; auto uses a CUDA device if there is one.",
+        help="Device to train on; auto uses CUDA if available.",
     ),
     "force": click.option(
         "--force",
         is_flag=True,
-        help="Overwrite a model that Twinvec wrote, and discard an unfinished run of another recipe.",
+        help="Overwrite a model written by Twinvec, and discard an unfinished run of another recipe.",
     ),
 }
 
 
-# A student learns from every text, and takes larger steps than a model that is fine-tuned.
+# A student learns from every text, and takes larger steps than in fine-tuning.
 DISTILL_OPTIONS = TRAIN_OPTIONS | {
-    "start": click.option("-m", "--model", "start", default="", metavar="MODEL", help="Model to teach."),
+    "start": click.option(
+        "-m",
+        "--model",
+        "start",
+        default="",
+        show_default=False,
+        metavar="MODEL",
+        help="Model to train: a folder or a name.",
+    ),
     "batch_size": _number("batch-size", 64, "Texts per batch, over all processes.", COUNT),
     "learning_rate": _number("learning-rate", 3e-4, "Highest learning rate.", float),
 }
 
 
-train_options: Callable[[Any], Any] = gathered(TRAIN_OPTIONS, "choice", build=TrainChoice)
-distill_options: Callable[[Any], Any] = gathered(DISTILL_OPTIONS, "choice", build=TrainChoice)
-output_options: Callable[[Any], Any] = gathered(OUTPUT_OPTIONS, "output", build=OutputChoice)
+data_options = option_group(DATA_OPTIONS, "data", build=TrainData)
+train_options = option_group(TRAIN_OPTIONS, "choice", build=TrainChoice)
+distill_options = option_group(DISTILL_OPTIONS, "choice", build=TrainChoice)
+output_options = option_group(OUTPUT_OPTIONS, "output", build=OutputChoice)

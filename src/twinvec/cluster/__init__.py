@@ -1,4 +1,4 @@
-"""Clusters of vectors: k-means, agglomerative, communities; what is in them, and where they lie on a map."""
+"""Cluster vectors with k-means, agglomerative clustering or communities; describe and map the clusters."""
 
 from twinvec.cluster.agglomerative import Agglomerative, AgglomerativeSettings
 from twinvec.cluster.communities import Communities, CommunitySettings

@@ -1,8 +1,8 @@
-"""Agglomerative clustering down to a threshold: the two most similar clusters are joined, as long as they are similar.
+"""Agglomerative clustering: merge the two most similar clusters until no similarity reaches the threshold.
 
-By chains of nearest neighbours (Murtagh 1983), which need time and memory quadratic in the number of rows, so this is
-for thousands; communities are for more. A cluster whose nearest is below the threshold is done: with these linkages a
-join never brings two others nearer.
+Uses nearest-neighbor chains (Murtagh 1983), which take quadratic time and memory: use it for thousands of rows, and
+communities for more. A cluster whose nearest neighbor is below the threshold is final: with these linkages, merging
+never brings two other clusters closer.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import LINKAGES, Linkage
-from twinvec.cluster.kmeans import check_not_empty
+from twinvec.cluster.kmeans import nonempty_rows
 from twinvec.errors import InputError, check_name
 from twinvec.search.measures import unit_rows_of
+from twinvec.search.pairs import check_limits
 from twinvec.types import Ids, Vectors
-from twinvec.vectors import numeric_rows
 
 __all__ = ["Agglomerative", "AgglomerativeSettings"]
 
@@ -27,9 +27,9 @@ MOST_ROWS = 20_000  # 1.6 GB of scores
 
 @dataclass(frozen=True, slots=True)
 class AgglomerativeSettings:
-    """Two clusters are joined while their similarity is at least ``threshold``.
+    """Two clusters merge while their similarity is at least ``threshold``.
 
-    It is the mean cosine of their rows (``average``), or the lowest (``complete``).
+    The similarity is the mean cosine of their rows (``average``) or the lowest one (``complete``).
     """
 
     threshold: float = 0.6
@@ -37,43 +37,37 @@ class AgglomerativeSettings:
 
     def __post_init__(self) -> None:
         check_name("linkage", self.linkage, LINKAGES)
-        if not np.isfinite(self.threshold):
-            raise InputError(f"threshold must be a number, got {self.threshold}.")
+        check_limits(None, self.threshold)
 
     def describe(self) -> str:
-        """What is done, in words."""
-        return f"agglomerative, {self.linkage} linkage, joined down to a cosine of {self.threshold:g}"
+        """Return the algorithm and its settings as one line of text."""
+        return f"agglomerative, {self.linkage} linkage, merged down to a cosine of {self.threshold:g}"
 
 
 class Agglomerative:
-    """Clusters of rows that are similar to each other. After ``fit``:
-
-    ``labels_`` ``(n,)``, the cluster of every row, larger clusters first; ``n_clusters_``.
-    """
+    """Clusters of similar rows. After ``fit``: ``labels_`` ``(n,)``, largest cluster first; ``n_clusters_``."""
 
     def __init__(self, settings: AgglomerativeSettings | None = None) -> None:
         self.settings = settings or AgglomerativeSettings()
 
     def fit(self, vectors: ArrayLike) -> Agglomerative:
         """Find the clusters of ``vectors`` ``(n, width)``."""
-        rows = numeric_rows(vectors, "vectors")
-        check_not_empty(rows)
+        rows = nonempty_rows(vectors)
         if len(rows) > MOST_ROWS:
             raise InputError(
-                f"Agglomerative clustering holds the scores of all pairs, which are too many for {len(rows):,} vectors "
+                f"Agglomerative clustering keeps the scores of all pairs in memory: {len(rows):,} vectors are too many "
                 f"(at most {MOST_ROWS:,}).",
-                hint="Use communities or k-means, or cluster a part.",
+                hint="Use communities or k-means, or cluster a sample.",
             )
         units = unit_rows_of(rows)
         scores = np.asarray(units @ units.T)
-        joined = join_similar(scores, self.settings.threshold, JOINS[self.settings.linkage])
-        self.labels_ = by_size(joined)
+        self.labels_ = by_size(join_similar(scores, self.settings.threshold, JOINS[self.settings.linkage]))
         self.n_clusters_ = int(self.labels_.max()) + 1
         return self
 
 
 def join_similar(scores: Vectors, threshold: float, linkage: Join) -> Ids:
-    """For each row the lowest row of its cluster, ``(n,)``. ``scores`` ``(n, n)`` is used up.
+    """The lowest row of each row's cluster, ``(n,)``. Overwrites ``scores`` ``(n, n)``.
 
     >>> scores = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.4], [0.9, 0.4, 1.0]], dtype=np.float32)
     >>> join_similar(scores, 0.5, JOINS["average"]).tolist()
@@ -93,7 +87,7 @@ def join_similar(scores: Vectors, threshold: float, linkage: Join) -> Ids:
         here = chain[-1]
         there = int(scores[here].argmax())
         if len(chain) > 1 and scores[here, chain[-2]] >= scores[here, there]:
-            there = chain[-2]  # of equal ones the one we come from, or the chain might never end
+            there = chain[-2]  # break ties toward the previous row, or the chain might never end
         if not scores[here, there] >= threshold:
             _close(scores, is_open, here)
             chain.pop()
@@ -110,13 +104,13 @@ def join_similar(scores: Vectors, threshold: float, linkage: Join) -> Ids:
 
 
 def _close(scores: Vectors, is_open: NDArray[np.bool_], row: int) -> None:
-    """Nothing will be joined to this row: no other need look at it."""
+    """Exclude a final cluster from further merges."""
     is_open[row] = False
     scores[:, row] = -np.inf
 
 
 def _join(scores: Vectors, first: int, second: int, sizes: Ids, linkage: Join) -> None:
-    """Let ``first`` stand for both."""
+    """Merge ``second`` into ``first``."""
     together = linkage(scores[first], scores[second], int(sizes[first]), int(sizes[second]))
     together[[first, second]] = -np.inf
     scores[first] = together
@@ -134,7 +128,7 @@ JOINS: dict[Linkage, Join] = {
 
 
 def by_size(marks: Ids) -> Ids:
-    """Labels from 0 for equal marks ``(n,)``, largest cluster first, those of equal size in the order of their rows.
+    """Labels from 0 for groups of equal ``marks`` ``(n,)``: largest group first, ties in row order.
 
     >>> by_size(np.array([7, 3, 3, 9])).tolist()
     [1, 0, 0, 2]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import PROJECTIONS, Projection
-from twinvec.cluster.kmeans import check_not_empty
+from twinvec.cluster.kmeans import nonempty_rows
 from twinvec.data.sentences import FUNCTION_WORDS
 from twinvec.errors import InputError, check_name
 from twinvec.extras import require
@@ -22,23 +22,15 @@ from twinvec.search.measures import unit_rows_of
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import numeric_rows, unit_rows
 
-__all__ = [
-    "Cluster",
-    "Clustering",
-    "choose_projection",
-    "describe_clusters",
-    "key_words",
-    "map_vectors",
-    "words_of",
-]
+__all__ = ["Cluster", "Clustering", "choose_projection", "describe_clusters", "key_words", "map_vectors"]
 
-WORD = re.compile(r"[^\W\d_][^\W_]*(?:['\u2019-][^\W_]+)*")  # begins with a letter; digits may follow
-# Beside the words of grammar, these would be listed first in small clusters.
+WORD = re.compile(r"[^\W\d_][^\W_]*(?:['\u2019-][^\W_]+)*")  # starts with a letter; digits may follow
+# Frequent words, beyond the function words, that would top the list in small clusters.
 FILLERS = frozenset(["again", "further", "get", "got", "let", "now", "once", "use", "used", "using", "yes"])
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case, without those of grammar.
+    """The words of a text in lower case, without function words.
 
     >>> words_of("It's the B-tree of 3 UTF-8 keys.")
     ['b-tree', 'utf-8', 'keys']
@@ -47,14 +39,14 @@ def words_of(text: str) -> list[str]:
 
 
 def _is_stop_word(word: str) -> bool:
-    """Whether it is a word of grammar, or a contraction of such: ``don't`` is ``don`` and ``t``."""
+    # A contraction is split: don't is "don" and "t".
     return word in FILLERS or FUNCTION_WORDS.issuperset(re.split(r"['\u2019]", word))
 
 
 def key_words(texts: Sequence[str], labels: Sequence[int], n_clusters: int, *, n: int = 5) -> list[list[str]]:
-    """The ``n`` words that tell each cluster from the others, heaviest first, then by the alphabet.
+    """The ``n`` words that best distinguish each cluster, by weight (class-based TF-IDF), then alphabetically.
 
-    ``labels``, one for each text, are clusters from 0 on; texts of -1 belong to none, and do not count.
+    ``labels`` has one cluster number per text, counted from 0; texts labeled -1 are ignored.
 
     >>> key_words(["red cat", "old cat", "red car"], [0, 0, 1], 2, n=1)
     [['cat'], ['car']]
@@ -78,10 +70,7 @@ def _heaviest(count: Counter[str], total: int, everywhere: Counter[str], mean: f
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One cluster. ``closeness`` is the mean cosine of its texts with their mean direction.
-
-    ``rows`` and ``texts`` are those nearest to that direction.
-    """
+    """One cluster: ``closeness`` is the mean cosine with its mean direction; ``rows`` and ``texts`` are the nearest."""
 
     label: int
     size: int
@@ -93,7 +82,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """All clusters of some texts, by label, and how many of the texts belong to none."""
+    """All clusters by label; ``n_alone`` counts the texts without a cluster."""
 
     method: str
     n_texts: int
@@ -101,20 +90,20 @@ class Clustering:
     clusters: tuple[Cluster, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """Return all fields for JSON."""
         return asdict(self)
 
 
 def describe_clusters(
     texts: Sequence[str], vectors: ArrayLike, labels: ArrayLike, *, method: str, n_texts: int = 3, n_words: int = 5
 ) -> Clustering:
-    """The clusters of texts with their ``vectors`` ``(n, width)`` and ``labels`` ``(n,)``: 0, 1, ...; -1 is none.
+    """Describe the clusters of texts, given their ``vectors`` ``(n, width)`` and ``labels`` ``(n,)``; -1 means none.
 
-    Each with its ``n_texts`` texts nearest to the middle, different ones if there are so many, and ``n_words`` words.
+    Each cluster has ``n_words`` key words and the ``n_texts`` distinct texts nearest to its mean direction.
     """
     rows, marks = numeric_rows(vectors, "vectors"), np.asarray(labels, dtype=np.int64)
     if not len(texts) == len(rows) == len(marks):
-        raise InputError(f"{len(texts)} texts, {len(rows)} vectors and {len(marks)} labels do not belong together.")
+        raise InputError(f"Got {len(texts)} texts, {len(rows)} vectors and {len(marks)} labels; the counts must match.")
     units = unit_rows_of(rows)
     n_clusters = int(marks.max(initial=-1)) + 1
     words = key_words(texts, marks.tolist(), n_clusters, n=n_words)
@@ -142,13 +131,13 @@ def _described(
 
 
 BLOCK_ROWS = 8192
-FEWEST_FOR_UMAP = 4  # fewer have no graph of neighbours
+FEWEST_FOR_UMAP = 4  # UMAP's neighbor graph needs this many
 
 
 def choose_projection(wanted: Projection, n: int) -> Literal["pca", "umap"]:
-    """What ``auto`` stands for here, with ``n`` rows: UMAP where it is installed and can be used.
+    """Resolve ``auto`` for ``n`` rows: UMAP if it is installed and has enough rows, else PCA.
 
-    Refuses at once what cannot be done.
+    Raises an error if the wanted projection is not possible.
     """
     check_name("projection", wanted, PROJECTIONS)
     if wanted == "auto":
@@ -161,10 +150,8 @@ def choose_projection(wanted: Projection, n: int) -> Literal["pca", "umap"]:
 
 
 def map_vectors(vectors: ArrayLike, projection: Projection = "auto", *, seed: int = 0) -> NDArray[np.float32]:
-    """A point on the plane for each of ``vectors`` ``(n, width)``: ``(n, 2)``. Near rows get near points."""
-    rows = numeric_rows(vectors, "vectors")
-    check_not_empty(rows)
-    units = unit_rows_of(rows)
+    """Two-dimensional coordinates, ``(n, 2)``, of ``vectors`` ``(n, width)``. Similar rows get nearby points."""
+    units = unit_rows_of(nonempty_rows(vectors))
     if choose_projection(projection, len(units)) == "pca":
         return principal_points(units)
     umap = require("umap", extra="map", feature="A map by UMAP")
@@ -175,7 +162,7 @@ def map_vectors(vectors: ArrayLike, projection: Projection = "auto", *, seed: in
 def principal_points(rows: Vectors) -> NDArray[np.float32]:
     """The first two principal components of rows ``(n, width)``, as ``(n, 2)``.
 
-    Their directions are those in which the rows' largest value is positive, so that a map does not turn over.
+    The largest value of each direction is positive, so that maps are not mirrored from run to run.
 
     >>> principal_points(np.array([[0.0, 0.0], [3.0, 0.0], [6.0, 0.0]], dtype=np.float32)).round(3).tolist()
     [[-3.0, 0.0], [0.0, 0.0], [3.0, 0.0]]

@@ -1,4 +1,4 @@
-"""Spherical k-means: clusters by the cosine with their mean direction."""
+"""Spherical k-means: rows are assigned to clusters by cosine with the mean direction."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from twinvec.search.measures import unit_rows_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import numeric_rows, unit_rows
 
-__all__ = ["KMeans", "KMeansSettings", "check_not_empty"]
+__all__ = ["KMeans", "KMeansSettings", "nonempty_rows"]
 
 
-def check_not_empty(rows: Array) -> None:
-    """Refuse an empty list of vectors."""
+def nonempty_rows(vectors: ArrayLike) -> Array:
+    """Return vectors as an array ``(n, width)``, or raise an error if there are none."""
+    rows = numeric_rows(vectors, "vectors")
     if not len(rows):
-        raise InputError("There are no vectors to cluster.", hint="Give at least one.")
+        raise InputError("There are no vectors to cluster.", hint="Pass at least one.")
+    return rows
 
 
 BLOCK_ROWS = 4096
-SAMPLE_ROWS, SAMPLE_PER_CLUSTER = 10_000, 30  # first centres are drawn from so many rows
+SAMPLE_ROWS, SAMPLE_PER_CLUSTER = 10_000, 30  # size of the sample from which the first centers are drawn
 
 
 @dataclass(frozen=True, slots=True)
 class KMeansSettings:
-    """``n_restarts`` runs from different first centres, of at most ``max_rounds``; the best is kept.
+    """The best of ``n_restarts`` runs from different first centers, each of at most ``max_rounds`` rounds.
 
-    A run ends when no more than a share ``tolerance`` of the rows change their cluster. The same seed gives the same
-    clusters.
+    A run stops when at most a share ``tolerance`` of the rows change cluster. The same seed gives the same clusters.
     """
 
     n_clusters: int = 8
@@ -43,18 +44,18 @@ class KMeansSettings:
     def __post_init__(self) -> None:
         check_at_least(1, n_clusters=self.n_clusters, n_restarts=self.n_restarts, max_rounds=self.max_rounds)
         if not 0 <= self.tolerance < 1:
-            raise InputError(f"tolerance must be from 0 to below 1, got {self.tolerance}.")
+            raise InputError(f"tolerance must be at least 0 and below 1, got {self.tolerance}.")
 
     def describe(self) -> str:
-        """What is done, in words."""
+        """Return the algorithm and its settings as one line of text."""
         return f"spherical k-means, {self.n_clusters} clusters, best of {self.n_restarts} runs, seed {self.seed}"
 
 
 class KMeans:
-    """Clusters around mean directions. After ``fit``:
+    """Clusters around mean directions. After ``fit``, with larger clusters first:
 
-    ``labels_`` ``(n,)``, the cluster of every row; ``centers_`` ``(n_clusters, width)``, of length 1, those of larger
-    clusters first; ``score_``, the mean cosine of rows with their centre.
+    ``labels_`` ``(n,)``; ``centers_`` ``(n_clusters, width)``, of length 1; ``score_``, the mean cosine of rows with
+    their center.
     """
 
     def __init__(self, settings: KMeansSettings | None = None) -> None:
@@ -62,16 +63,16 @@ class KMeans:
 
     def fit(self, vectors: ArrayLike) -> KMeans:
         """Find the clusters of ``vectors`` ``(n, width)``."""
-        rows = numeric_rows(vectors, "vectors")
-        check_not_empty(rows)
+        rows = nonempty_rows(vectors)
         if len(rows) < self.settings.n_clusters:
             raise InputError(
-                f"{len(rows)} vectors cannot make {self.settings.n_clusters} clusters.", hint="Ask for fewer."
+                f"{len(rows)} vectors are too few for {self.settings.n_clusters} clusters.",
+                hint="Choose fewer clusters.",
             )
         units = unit_rows_of(rows)
         generator = np.random.default_rng(self.settings.seed)
         runs = [_run(units, self.settings, generator) for _ in range(self.settings.n_restarts)]
-        best = max(runs, key=lambda run: run.score)  # the first of equal ones
+        best = max(runs, key=lambda run: run.score)  # ties: the first run
         order = np.argsort(-np.bincount(best.labels, minlength=len(best.centers)), kind="stable")
         self.labels_ = np.argsort(order)[best.labels]
         self.centers_, self.score_ = best.centers[order], best.score
@@ -85,7 +86,7 @@ class _Run(NamedTuple):
 
 
 class _Assigned(NamedTuple):
-    """The nearest centre of each row and the cosine with it, ``(n,)``; the sum of each cluster's rows."""
+    """Each row's nearest center and its cosine, both ``(n,)``, and the sum of each cluster's rows."""
 
     labels: Ids
     scores: NDArray[np.float32]
@@ -93,7 +94,7 @@ class _Assigned(NamedTuple):
 
 
 def _run(rows: Vectors, settings: KMeansSettings, generator: np.random.Generator) -> _Run:
-    """One run to its end; ``rows`` have length 1."""
+    """Run k-means once on ``rows`` of length 1."""
     centers = first_centers(rows, settings.n_clusters, generator)
     found = _assigned(rows, centers)
     for _ in range(settings.max_rounds):
@@ -105,9 +106,9 @@ def _run(rows: Vectors, settings: KMeansSettings, generator: np.random.Generator
 
 
 def first_centers(rows: Vectors, n_clusters: int, generator: np.random.Generator) -> Vectors:
-    """Rows that lie apart, ``(n_clusters, width)``: the farther a row is from those drawn, the likelier it is drawn.
+    """First centers, ``(n_clusters, width)``: rows are drawn with a probability proportional to their distance.
 
-    Drawn from a sample if there are many rows, which are ``(n, width)`` and have length 1.
+    The distance is to the nearest row already drawn. Many ``rows`` ``(n, width)``, of length 1, are sampled first.
     """
     n_sample = min(len(rows), max(SAMPLE_ROWS, SAMPLE_PER_CLUSTER * n_clusters))
     if n_sample < len(rows):
@@ -121,7 +122,7 @@ def first_centers(rows: Vectors, n_clusters: int, generator: np.random.Generator
         if total > 0:
             row = np.searchsorted(np.cumsum(distances), generator.random() * total, side="right")
             chosen.append(int(min(row, len(rows) - 1)))
-        else:  # fewer different rows than clusters
+        else:  # fewer distinct rows than clusters
             chosen.append(int(np.flatnonzero(~np.isin(np.arange(len(rows)), chosen))[0]))
     return rows[chosen]
 
@@ -141,7 +142,7 @@ def _assigned(rows: Vectors, centers: Vectors) -> _Assigned:
 
 
 def _new_centers(rows: Vectors, found: _Assigned) -> Vectors:
-    """Mean directions; an empty cluster gets one of the rows that fit worst where they are."""
+    """Mean directions; an empty cluster restarts at one of the rows that are farthest from their center."""
     empty = np.flatnonzero(np.bincount(found.labels, minlength=len(found.sums)) == 0)
     sums = found.sums.copy()
     sums[empty] = rows[np.argsort(found.scores, kind="stable")[: len(empty)]]

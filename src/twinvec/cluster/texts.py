@@ -1,8 +1,8 @@
-"""Cluster texts: embed, group, describe each group, and place all on a map."""
+"""Cluster texts: embed and group them, describe each group, and draw a map."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -16,17 +16,16 @@ from twinvec.cluster.describe import Clustering, choose_projection, describe_clu
 from twinvec.cluster.kmeans import KMeans, KMeansSettings
 from twinvec.embedder import Embedder, ModelLike, as_embedder, embed_texts
 from twinvec.errors import InputError
-from twinvec.search.texts import listed_texts, pair_index
-from twinvec.types import Ids, Vectors
+from twinvec.search.texts import Tell, listed_texts, pair_index
+from twinvec.types import Ids
 
 __all__ = ["ClusterSettings", "TextClusters", "TextMap", "cluster_texts"]
 
-Tell = Callable[[str], None]
 ClusterSettings: TypeAlias = KMeansSettings | AgglomerativeSettings | CommunitySettings
 
 
 class TextMap(NamedTuple):
-    """Where each text lies on a map, ``(n, 2)``, and what projection gave that: pca or umap."""
+    """The coordinates of each text on a map, ``(n, 2)``, and the projection used: pca or umap."""
 
     places: NDArray[np.float32]
     projection: str
@@ -34,10 +33,7 @@ class TextMap(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TextClusters:
-    """Clusters of texts: the ``labels`` ``(n,)`` of all, -1 for none, and ``clusters`` that describe each label.
-
-    ``map`` is there if it was asked for.
-    """
+    """Clusters of texts: ``labels`` ``(n,)``, -1 for none; ``clusters``, their descriptions; ``map``, if requested."""
 
     labels: Ids
     clusters: Clustering
@@ -56,15 +52,16 @@ def cluster_texts(
     max_memory: int | None = None,
     tell: Tell | None = None,
 ) -> TextClusters:
-    """Group texts by what they say. Clusters are numbered from 0, larger ones first.
+    """Group texts by meaning. Clusters are numbered from 0, largest first.
 
     Args:
-        settings: of the algorithm, and by their type which: ``KMeansSettings`` (the default),
+        settings: The settings of the algorithm; their type selects it: ``KMeansSettings`` (the default),
             ``AgglomerativeSettings`` or ``CommunitySettings`` of :mod:`twinvec.cluster`.
-        n_texts: for each cluster, how many texts nearest to its middle to give.
-        n_words: for each cluster, how many key words.
-        projection: also give each text a place on a map: pca, umap, or auto (umap where it is installed).
-        method: for communities, how pairs are found, as in :func:`twinvec.find_pairs`; so ``max_memory`` and ``tell``.
+        n_texts: Number of central texts to return per cluster.
+        n_words: Number of key words to return per cluster.
+        projection: Also compute a map: pca, umap, or auto (umap if it is installed).
+        method: For communities: how pairs are found. ``method``, ``max_memory`` and ``tell`` are those of
+            :func:`twinvec.find_pairs`.
 
     >>> from twinvec.cluster import KMeansSettings
     >>> texts = ["A cat sits.", "Rain falls.", "The cat is sitting.", "It is raining."]
@@ -75,20 +72,17 @@ def cluster_texts(
     """
     chosen, listed = settings or KMeansSettings(), listed_texts(texts)
     if not isinstance(chosen, CommunitySettings) and (method != "auto" or max_memory is not None):
-        raise InputError("method and max_memory are for communities.", hint="Leave them out, or use CommunitySettings.")
-    drawn_by = None if projection is None else choose_projection(projection, len(listed))  # before any work
+        raise InputError(
+            "method and max_memory apply only to communities.", hint="Remove them, or use CommunitySettings."
+        )
+    resolved = None if projection is None else choose_projection(projection, len(listed))  # fails before any work
     vectors = embed_texts(as_embedder(model), listed)
     if isinstance(chosen, CommunitySettings):
         index = pair_index(vectors, method, max_memory=max_memory, tell=tell)
         labels = Communities(chosen).fit(vectors, index=index).labels_
+    elif isinstance(chosen, KMeansSettings):
+        labels = KMeans(chosen).fit(vectors).labels_
     else:
-        labels = _labels(chosen, vectors)
+        labels = Agglomerative(chosen).fit(vectors).labels_
     found = describe_clusters(listed, vectors, labels, method=chosen.describe(), n_texts=n_texts, n_words=n_words)
-    drawn = None if drawn_by is None else TextMap(map_vectors(vectors, drawn_by), drawn_by)
-    return TextClusters(labels, found, drawn)
-
-
-def _labels(settings: KMeansSettings | AgglomerativeSettings, vectors: Vectors) -> Ids:
-    if isinstance(settings, KMeansSettings):
-        return KMeans(settings).fit(vectors).labels_
-    return Agglomerative(settings).fit(vectors).labels_
+    return TextClusters(labels, found, None if resolved is None else TextMap(map_vectors(vectors, resolved), resolved))

@@ -1,4 +1,4 @@
-"""Texts that are kept and searched: a folder, or a place in an object store, on LanceDB (extra ``search``)."""
+"""Store and search texts in a folder or an object store, with LanceDB (extra ``search``)."""
 
 from twinvec.collection.collection import Collection, Reindexed, Version
 from twinvec.collection.import_file import Imported, ImportSource

@@ -1,4 +1,4 @@
-"""A folder of texts that is added to and searched: by meaning, by words, by both."""
+"""A persistent collection of texts, searched by meaning, by words, or by both."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from twinvec.collection.indexes import LanceTable, check_language, has_index, la
 from twinvec.collection.model import (
     CollectionModel,
     ModelRecord,
-    another_model,
     as_model,
-    given_model,
-    remembered_model,
+    model_mismatch,
+    recorded_model,
+    requested_model,
 )
 from twinvec.collection.rows import (
     Entry,
@@ -65,13 +65,13 @@ if TYPE_CHECKING:
 __all__ = ["Collection", "Reindexed", "Version"]
 
 BATCH_ROWS = 4096
-CANDIDATES = 100  # of each ranking that is fused, and for a scorer
+CANDIDATES = 100  # texts of each ranking that are fused or given to a scorer
 RECALL_AT, RECALL_QUERIES = 10, 100
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A state that a collection had: its number, when it was written, and how many texts it held."""
+    """A version of a collection: its number, when it was written, and how many texts it holds."""
 
     number: int
     written: datetime
@@ -80,9 +80,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Reindexed:
-    """What reindexing did. ``index`` is flat (all vectors are compared) or ivf (the nearest cells of an index).
+    """The result of reindexing. ``index`` is flat (compares all vectors) or ivf (searches the nearest cells).
 
-    ``recall`` is the share of the true ten nearest texts that a search finds, over a sample.
+    ``recall`` is the share of the true ten nearest neighbors that a search finds, over a sample.
     """
 
     n_texts: int
@@ -92,10 +92,10 @@ class Reindexed:
 
 
 class Collection:
-    """Texts with ids, metadata and vectors, in a folder or an object store. Made by ``create`` and ``open``.
+    """Texts with ids, metadata and vectors, in a folder or an object store. Use ``create`` or ``open``.
 
-    Ids are unique. Every write is whole or not there, whatever happens; a search sees one state of the collection.
-    Any number of threads and processes may search, while others write one after the other.
+    Ids are unique. Every write is atomic, and a search sees one version of the collection. Any number of threads and
+    processes may search; writers take turns.
     """
 
     def __init__(self, store: Store, model: CollectionModel | None, version: int | None = None) -> None:
@@ -113,13 +113,13 @@ class Collection:
         language: str | None = "English",
         storage: dict[str, str] | None = None,
     ) -> Collection:
-        """Make an empty collection. The path must be free.
+        """Create an empty collection. The path must not exist.
 
         Args:
-            path: a folder, or an address such as s3://bucket/notes.
-            model: what embeds its texts: a name or folder as in :func:`twinvec.load`, or an encoder.
-            language: by whose rules words are found; None takes them as they are written.
-            storage: options of the object store.
+            path: A folder, or an address such as s3://bucket/notes.
+            model: The model that embeds its texts: a name or folder as in :func:`twinvec.load`, or an encoder.
+            language: The language for stemming words in text search; None matches words exactly.
+            storage: Options of the object store.
         """
         check_language(language)
         location = locate(path, storage)
@@ -136,16 +136,16 @@ class Collection:
         version: int | None = None,
         storage: dict[str, str] | None = None,
     ) -> Collection:
-        """Open a collection; with ``version``, as it was then, to be read only.
+        """Open a collection; with ``version``, an earlier version, read-only.
 
-        Its model is loaded when a text must be embedded, if it is on this machine: a collection, which may have been
-        made by others, is not a reason to fetch one. ``model`` is for one that may be fetched, has moved, or is loaded
-        already; one with another content is refused. ``arguments`` of :func:`twinvec.load` say how to run it.
+        Its model is loaded when a text must be embedded, and only if it is on this machine: a collection, which may
+        come from someone else, cannot start a download. Pass ``model`` to allow a download, if it has moved, or if it
+        is already loaded; a model with different content is refused. ``arguments`` are those of :func:`twinvec.load`.
         """
         check_version(version)
         opened = cls(Store(locate(path, storage)), None, version)
         header = opened._header(opened._table())
-        opened._own = given_model(header.model, opened.path, model, arguments)
+        opened._own = requested_model(header.model, opened.path, model, arguments)
         opened._check_model(header)
         return opened
 
@@ -156,7 +156,7 @@ class Collection:
         return int(self._table().count_rows())
 
     def __iter__(self) -> Iterator[Entry]:
-        """All entries of the state that it has now, read bit by bit; in no order that means anything."""
+        """Yield all entries of the current version, read in batches, in arbitrary order."""
         table = self._table()
         with lance_errors(f"read {self.path}"):
             for batch in table.search().select(columns_to_read(table)).to_batches(batch_size=BATCH_ROWS):
@@ -164,17 +164,17 @@ class Collection:
 
     @property
     def path(self) -> str:
-        """The folder or the address."""
+        """The folder or address."""
         return self._store.location.uri
 
     @property
     def model(self) -> ModelRecord:
-        """What is known of the model: ``name``, ``digest``, ``width``, ``similarity``, ``settings``."""
+        """The record of the model: ``name``, ``digest``, ``width``, ``similarity``, ``settings``."""
         return self._header(self._table()).model
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns of metadata, and what they hold: bool, int, float, text, datetime or date."""
+        """The metadata columns and their types: bool, int, float, text, datetime or date."""
         return kinds_of_schema(self._table().schema, pyarrow())
 
     def add(
@@ -183,11 +183,11 @@ class Collection:
         ids: Iterable[str] | None = None,
         metadata: Iterable[Mapping[str, object]] | None = None,
     ) -> Written:
-        """Add texts; an id that is there already is an error, and nothing is added.
+        """Add texts. If an id already exists, raise an error and add nothing.
 
         Args:
-            ids: one per text. Without them, a text's id is made from the text, so the same text is there once.
-            metadata: one dict per text. The first value in a column decides what the column holds.
+            ids: One per text. By default, the id is a hash of the text, so each text is stored once.
+            metadata: One dict per text. The first value in a column sets the type of the column.
         """
         return self._write(checked_rows(texts, ids, metadata), replaces=False)
 
@@ -197,26 +197,26 @@ class Collection:
         ids: Iterable[str] | None = None,
         metadata: Iterable[Mapping[str, object]] | None = None,
     ) -> Written:
-        """Add texts, and replace those whose ids are there already, with their metadata. Arguments as in ``add``.
+        """Add texts, or replace texts and metadata of existing ids. Arguments as in ``add``.
 
-        Texts that are in the collection already, under whatever id, are not embedded again.
+        Texts that the collection already has, under any id, are not embedded again.
         """
         return self._write(checked_rows(texts, ids, metadata), replaces=True)
 
     def import_file(self, source: str | os.PathLike[str] | ImportSource) -> Imported:
-        """Add the rows of a file by ``upsert``, some thousands in each write; a file's name, or which columns to take.
+        """Upsert the rows of a file, a few thousand per write. Pass a file name, or an ``ImportSource`` with columns.
 
-        A row is known by its id; without a column of ids, by its text. A run that was killed goes on when repeated.
-        :func:`twinvec.index_file` also makes the collection, once the first rows are checked.
+        A row is identified by its id, or by its text if there is no id column. After a crash, repeat the call to
+        continue. :func:`twinvec.index_file` also creates the collection, once the first rows are checked.
         """
-        from twinvec.collection.import_file import import_rows  # which makes collections
+        from twinvec.collection.import_file import import_rows  # which imports this module
 
         return import_rows(self, source)
 
     def delete(self, ids: Iterable[str] | None = None, *, where: str | None = None) -> int:
-        """Remove texts by their ids, or all that a condition holds for. Returns how many there were."""
+        """Delete texts by id, or all texts that match a condition. Returns the number of deleted texts."""
         if (ids is None) == (where is None):
-            raise InputError("Give either ids or where.", hint="delete(['a', 'b']) or delete(where=\"year < 1990\").")
+            raise InputError("Pass either ids or where.", hint="delete(['a', 'b']) or delete(where=\"year < 1990\").")
         names = None if ids is None else checked_ids(ids)
         self._check_writable()
         with self._store.writing() as table:
@@ -228,7 +228,7 @@ class Collection:
                     return int(table.delete(condition).num_deleted_rows)
 
     def get(self, ids: Iterable[str]) -> dict[str, Entry]:
-        """Entries by their ids; ids that are not there are left out."""
+        """Return entries by id; unknown ids are left out."""
         names, table = checked_ids(ids), self._table()
         with lance_errors(f"read {self.path}"):
             batches = rows_with(table, "id", names, columns_to_read(table))
@@ -245,20 +245,20 @@ class Collection:
         rerank: Scorer | None = None,
         candidates: int = CANDIDATES,
     ) -> list[Hit]:
-        """The ``k`` best texts for a query, best first; fewer if there are no more.
+        """The ``k`` best texts for a query, best first; fewer if fewer match.
 
         Args:
             mode: dense (by meaning; the score is the model's similarity), text (by words; BM25), or hybrid (both
                 rankings joined by reciprocal rank fusion).
-            where: a condition in SQL over id, text and the columns of metadata, such as "year >= 1990".
-            rerank: a function of the query and a list of texts that gives a score each; it orders the candidates.
-            candidates: how many texts of a ranking are fused, or given to ``rerank``.
+            where: An SQL condition over id, text and the metadata columns, such as "year >= 1990".
+            rerank: A function of the query and a list of texts that returns a score for each, to sort the candidates.
+            candidates: The number of texts per ranking that are fused or passed to ``rerank``.
         """
         check_text(query, "query")
         k, candidates = checked_count("k", k), checked_count("candidates", candidates)
         if rerank is not None and not callable(rerank):
             raise InputError(
-                f"rerank is {shown(rerank)}, not a function.", hint="Give a function of a query and texts."
+                f"rerank is {shown(rerank)}, not a function.", hint="Pass a function of a query and texts."
             )
         check_name("mode", mode, SEARCH_MODES)
         table = self._table() if mode == "dense" else self._table_with_words()
@@ -274,9 +274,9 @@ class Collection:
         return (hits if rerank is None else reranked_hits(hits[:depth], query, rerank))[:k]
 
     def reindex(self, model: ModelLike | Embedder | None = None) -> Reindexed:
-        """Build all indexes again; with a ``model``, first embed all texts again by it. Other writers wait.
+        """Rebuild all indexes; with a ``model``, first embed all texts again with it. Other writers wait.
 
-        Searches go on meanwhile, with what is there. A run that was killed while embedding goes on where it was.
+        Searches continue on the previous version. After a kill while embedding, repeat the call to continue.
         """
         self._check_writable()
         chosen = None if model is None else as_model(model)
@@ -294,13 +294,13 @@ class Collection:
                 return Reindexed(table.count_rows(), n_embedded, index, recall)
 
     def tidy(self) -> None:
-        """Bring the indexes up to date and join small files now. Writing does so by itself, but not every time."""
+        """Update the indexes and join small files now. Writing does this automatically, but not every time."""
         self._check_writable()
         with self._store.writing() as table, lance_errors(f"tidy {self.path}"):
             table.optimize()
 
     def versions(self) -> list[Version]:
-        """The states that can be opened, oldest first. Those older than a week go when files are joined."""
+        """The versions that can be opened, oldest first. Joining files removes versions older than a week."""
         with lance_errors(f"read {self.path}"):
             found = self._table().list_versions()
         return [Version(each["version"], each["timestamp"], int(each["metadata"]["total_rows"])) for each in found]
@@ -314,7 +314,7 @@ class Collection:
         if plan.changed:
             with self._store.writing() as table:
                 self._check_same(header, self._header(table))
-                if table.version != plan.version:  # another writer came first
+                if table.version != plan.version:  # another writer was faster
                     plan = self._plan(table, rows, pool, replaces=replaces)
                 if plan.changed:
                     commit_rows(table, rows, plan, pool, replaces=replaces)
@@ -334,7 +334,7 @@ class Collection:
         return self._store.table(self._version)
 
     def _table_with_words(self) -> LanceTable:
-        """The table, with its full-text index, which a run that was killed while reindexing may have left out."""
+        """The table with its full-text index, which is missing if a run was killed while reindexing."""
         table = self._table()
         with lance_errors(f"read {self.path}"):
             is_whole = has_index(table, "text")
@@ -348,28 +348,27 @@ class Collection:
         return self._store.header(table)
 
     def _loaded(self, header: Header) -> CollectionModel:
-        """The model, if it is the one of a version of the table."""
+        """The model, if it matches the header of a version."""
         with self._loading:
             if self._own is None:
-                self._own = remembered_model(header.model, self.path)
+                self._own = recorded_model(header.model, self.path)
         self._check_model(header)
         return self._own
 
     def _check_model(self, header: Header) -> None:
-        if self._own is None or self._own.record.digest == header.model.digest:
-            return
-        raise another_model(self.path, header.model, self._own.record.name)
+        if self._own is not None and self._own.record.digest != header.model.digest:
+            raise model_mismatch(self.path, header.model, self._own.record.name)
 
     def _check_same(self, before: Header, now: Header) -> None:
         if before.model.digest != now.model.digest:
             raise CollectionError(
-                f"{self.path} was just embedded again by the model {now.model.name!r}; nothing was written.",
-                hint="Do this again.",
+                f"{self.path} was just embedded again with the model {now.model.name!r}; nothing was written.",
+                hint="Try again.",
             )
 
     def _check_writable(self) -> None:
         if self._version is not None:
             raise InputError(
-                f"{self.path} is open at version {self._version}, which cannot be changed.",
+                f"{self.path} is open at version {self._version}, which is read-only.",
                 hint="Open it without a version.",
             )

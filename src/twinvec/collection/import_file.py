@@ -1,4 +1,4 @@
-"""Import the rows of a file into a collection: which columns mean what, in batches that a kill cannot halve."""
+"""Import the rows of a file into a collection, in atomic batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from twinvec.choices import DEFAULT_MODEL
 from twinvec.collection.collection import Collection
-from twinvec.collection.model import given_model
+from twinvec.collection.model import LOADED_WITH_ARGUMENTS, requested_model
 from twinvec.collection.rows import checked_rows, own_id
 from twinvec.collection.schema import column_kinds
 from twinvec.collection.store import is_collection, locate
@@ -24,21 +24,21 @@ from twinvec.data.table import Row, check_columns, choose_column, text_of
 from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder
 from twinvec.errors import InputError, RowError, shown
 
-__all__ = ["USUAL_ID", "ImportSource", "Imported", "import_rows", "index_file"]
+__all__ = ["ImportSource", "Imported", "import_rows", "index_file"]
 
-USUAL_ID = "id"
+DEFAULT_ID = "id"
 NUMBERS: dict[str, Callable[[str], float]] = {"int": int, "float": float}
-BATCH_ROWS = 4096  # written in one commit: what a kill can cost
-TIDY_SHARE = 0.05  # so many new texts are worth going through all
+BATCH_ROWS = 4096  # written in one commit, so a kill loses at most this many
+TIDY_SHARE = 0.05  # share of new texts above which an import ends with a tidy
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSource:
-    """A file of lines, csv, tsv, jsonl or parquet, or ``-`` for standard input, and which of its columns mean what.
+    """A file of lines, csv, tsv, jsonl or parquet, or ``-`` for standard input, and the roles of its columns.
 
-    ``column`` has the texts; by default the only one, or text, sentence or content. ``id_column`` has the ids; by
-    default ``id``, if there is one. ``metadata`` are the columns to keep beside them; None keeps all others. Texts in
-    the columns ``numbers``, as csv has them, are read as numbers.
+    ``column`` holds the texts; by default the only column, or text, sentence or content. ``id_column`` holds the ids;
+    by default ``id``, if it exists. ``metadata`` lists the columns to keep; None keeps all others. Strings in the
+    columns ``numbers`` (csv has only strings) are parsed as numbers.
     """
 
     path: str
@@ -51,9 +51,9 @@ class ImportSource:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did. ``n_repeated`` rows had the text of a row before; the collection now holds ``n_texts``.
+    """The result of an import. ``n_repeated`` rows had the text of an earlier row; the collection holds ``n_texts``.
 
-    ``seconds`` is the time of embedding and writing.
+    ``seconds`` is the time spent embedding and writing.
     """
 
     n_added: int
@@ -76,19 +76,19 @@ def index_file(
     re_embed: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Imported:
-    """Add the texts of a file to the collection at ``path``, which is made if it is not there; update changed ones.
+    """Add the texts of a file to the collection at ``path``, and update changed ones. Creates a missing collection.
 
-    Only texts that the collection does not have yet are embedded. The first rows are checked before a collection is
-    made. An existing collection keeps its model: without ``model`` that one is used, and another is refused.
+    Only new texts are embedded. The first rows are checked before a collection is created. An existing collection
+    keeps its model: ``model`` may be omitted, and a different one is refused.
 
     Args:
-        source: a file's name, or an :class:`ImportSource` that says which columns to take.
-        path: a folder, or an address such as s3://bucket/notes.
-        arguments: of :func:`twinvec.load`, for the model that is named or the collection's own.
-        default_model: what a new collection gets where ``model`` is None.
-        language: of a new collection, as in ``Collection.create``.
-        re_embed: where the collection has another model, embed all its texts again by this one.
-        tell: gets a line before all texts are embedded again.
+        source: A file name, or an :class:`ImportSource` that names the columns.
+        path: A folder, or an address such as s3://bucket/notes.
+        arguments: Arguments of :func:`twinvec.load`, for ``model`` or the collection's own model.
+        default_model: The model of a new collection if ``model`` is None.
+        language: The language of a new collection, as in ``Collection.create``.
+        re_embed: If the collection has a different model, embed all its texts again with this one.
+        tell: Called with a message before all texts are embedded again.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -104,7 +104,7 @@ def index_file(
     batches = rows.batches(BATCH_ROWS, kinds)
     first = list(islice(batches, 1))
     for batch in first:
-        batch.check(kinds)  # before a collection is made
+        batch.check(kinds)  # before a collection is created
     if is_collection(locate(path)):
         collection = _opened(path, model, arguments, re_embed=re_embed, tell=tell)
     else:
@@ -114,7 +114,7 @@ def index_file(
 
 
 def import_rows(collection: Collection, source: str | PathLike[str] | ImportSource) -> Imported:
-    """Add the rows of a file to a collection that is open."""
+    """Add the rows of a file to an open collection."""
     rows = FileRows(source)
     return _written(collection, rows.batches(BATCH_ROWS, collection.columns), rows)
 
@@ -123,7 +123,7 @@ def _new_model(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None)
     if isinstance(model, (str, PathLike)):
         return ModelEmbedder(model, arguments)
     if arguments:
-        raise InputError("A model that is loaded takes no arguments.", hint="Give its name or folder with them.")
+        raise InputError(LOADED_WITH_ARGUMENTS, hint="Use its name or folder together with arguments.")
     return as_embedder(model)
 
 
@@ -135,16 +135,16 @@ def _opened(
     re_embed: bool,
     tell: Callable[[str], None] | None,
 ) -> Collection:
-    """The collection, of the model that was asked for."""
+    """The collection with the requested model."""
     collection = Collection.open(path)
-    given = given_model(collection.model, collection.path, model, arguments)
-    if given is None:
+    requested = requested_model(collection.model, collection.path, model, arguments)
+    if requested is None:
         return collection
-    if re_embed and given.record.digest != collection.model.digest:
+    if re_embed and requested.record.digest != collection.model.digest:
         if tell is not None:
-            tell(f"Embedding all {len(collection):,} texts of {path} again by {given.record.name} ...")
-        collection.reindex(given.embedder)
-    return Collection.open(path, model=given.embedder)
+            tell(f"Embedding all {len(collection):,} texts of {path} again with {requested.record.name} ...")
+        collection.reindex(requested.embedder)
+    return Collection.open(path, model=requested.embedder)
 
 
 def _written(collection: Collection, batches: Iterable[Batch], rows: FileRows) -> Imported:
@@ -169,7 +169,7 @@ def _written(collection: Collection, batches: Iterable[Batch], rows: FileRows) -
 
 @dataclass(slots=True)
 class Batch:
-    """Some rows, and where in the file they begin and end."""
+    """Some rows, and their first and last position in the file."""
 
     first: str = ""
     last: int = 0
@@ -178,27 +178,26 @@ class Batch:
     metadata: list[dict[str, object]] = field(default_factory=list)
 
     def check(self, kinds: Mapping[str, str]) -> None:
-        """Refuse rows that a collection with these columns of metadata would refuse."""
-        with self._placed_errors():
+        """Refuse rows that a collection with these metadata columns would refuse."""
+        with self._located_errors():
             column_kinds(checked_rows(self.texts, self.ids, self.metadata).metadata, kinds)
 
     def upsert_into(self, collection: Collection) -> Written:
-        """Write the rows; an error says where in the file they stand."""
-        with self._placed_errors():
+        """Write the rows; errors name their position in the file."""
+        with self._located_errors():
             return collection.upsert(self.texts, self.ids, self.metadata)
 
     @contextmanager
-    def _placed_errors(self) -> Iterator[None]:
+    def _located_errors(self) -> Iterator[None]:
         try:
             yield
         except InputError as error:
-            raise InputError(
-                f"{self.first} to {self.last}: {error.problem}", hint=f"{error.hint} Counted from the first of them."
-            ) from error
+            hint = f"{error.hint} Indices count from the first of these rows."
+            raise InputError(f"{self.first} to {self.last}: {error.problem}", hint=hint) from error
 
 
 class FileRows:
-    """The rows of a file, each id once. The file and its columns are checked at once, so that errors show early."""
+    """The rows of a file, each id once. The constructor checks the file and its columns, so errors appear early."""
 
     def __init__(self, source: str | PathLike[str] | ImportSource) -> None:
         choice = source if isinstance(source, ImportSource) else ImportSource(str(source))
@@ -206,10 +205,10 @@ class FileRows:
         self._kinds: dict[str, str] = dict.fromkeys(choice.numbers, "float")
         self._table = table = open_table(choice.path, format=choice.format)
         if not table.columns:
-            raise InputError(f"{table.name} holds no texts.", hint="Give it at least one row.")
+            raise InputError(f"{table.name} has no texts.", hint="Use a file with at least one row.")
         self._text = choose_column(table.columns, choice.column, source=table.name)
-        usual = USUAL_ID if USUAL_ID in table.columns and self._text != USUAL_ID else None
-        self._id = choice.id_column or usual
+        default_id = DEFAULT_ID if DEFAULT_ID in table.columns and self._text != DEFAULT_ID else None
+        self._id = choice.id_column or default_id
         others = [name for name in table.columns if name not in (self._text, self._id)]
         self._metadata = others if choice.metadata is None else list(choice.metadata)
         wanted = [self._text, *([self._id] if self._id else []), *self._metadata]
@@ -219,9 +218,9 @@ class FileRows:
         self._seen: dict[str, int] = {}
 
     def batches(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Batch]:
-        """All rows, so many at a time; ``kinds`` are what the collection's columns hold already."""
+        """Yield all rows in batches; ``kinds`` are the types of the collection's columns."""
         self._kinds |= {name: kind for name, kind in kinds.items() if kind in NUMBERS}
-        rows = self._different_rows()
+        rows = self._unique_rows()
         while part := list(islice(rows, n_rows)):
             batch = Batch(part[0][0].where, part[-1][0].number)
             for row, text, name in part:
@@ -230,8 +229,8 @@ class FileRows:
                 batch.metadata.append({column: self._value(row, column) for column in self._metadata})
             yield batch
 
-    def _different_rows(self) -> Iterator[tuple[Row, str, str]]:
-        """Every row with its text and its id. Without a column of ids, a text that repeats is one row."""
+    def _unique_rows(self) -> Iterator[tuple[Row, str, str]]:
+        """Yield every row with its text and id. Without an id column, repeated texts are skipped."""
         for row in self._table.rows(self._wanted):
             if isinstance(row, RowError):
                 raise row
@@ -244,19 +243,19 @@ class FileRows:
                 self.n_repeated += 1
             else:
                 raise RowError(
-                    f"{row.where} has the id {name!r}, which {self._table.unit} {first} has too.",
-                    hint="Make the ids different, or choose another column with --id-column.",
+                    f"{row.where} has the same id {name!r} as {self._table.unit} {first}.",
+                    hint="Make the ids unique, or choose another column with --id-column.",
                 )
 
     def _checked_id(self, row: Row) -> str:
         value = row.values[self._id or ""]
         if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
             return str(value)
-        raise RowError(f"{row.where}: the id is {shown(value, 40)}.", hint="Write a text or a whole number.")
+        raise RowError(f"{row.where}: the id is {shown(value, 40)}.", hint="Use a non-empty string or an integer.")
 
     def _value(self, row: Row, column: str) -> object:
         value = row.values[column]
-        if value == "":  # how csv writes that there is none
+        if value == "":  # a missing value in csv
             return None
         read = NUMBERS.get(self._kinds.get(column, ""))
         if read is None or not isinstance(value, str):
@@ -266,5 +265,5 @@ class FileRows:
         except ValueError:
             number = math.nan
         if isinstance(number, float) and not math.isfinite(number):
-            raise RowError(f"{row.where}: {column!r} is {value!r:.40}, not a number.", hint="Correct it, or empty it.")
+            raise RowError(f"{row.where}: {column!r} is {value!r:.40}, not a number.", hint="Correct or clear it.")
         return number

@@ -1,7 +1,7 @@
-"""A model as a collection sees it: what it is, by its content, and how it embeds.
+"""The model of a collection: its identity by content, and how it embeds.
 
-A collection may have been made by others. What it says of its model is checked here: it can name one that is on this
-machine and say how to read it out, but it cannot have anything fetched, or a pickle read. The caller can.
+A collection may come from someone else, so its record of a model is not trusted: it can name a model on this machine
+and its readout, but it cannot start a download or read a pickle. Only the caller can.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from twinvec.choices import POOLINGS, LongPolicy, Precision
+from twinvec.choices import POOLINGS, LongPolicy, Precision, Role
 from twinvec.embedder import (
     Embedder,
     ModelEmbedder,
@@ -35,14 +35,24 @@ from twinvec.types import Vectors
 from twinvec.vectors import checked_vectors
 from twinvec.wk import WKSettings
 
-__all__ = ["CollectionModel", "ModelRecord", "another_model", "as_model", "given_model", "remembered_model"]
+__all__ = [
+    "LOADED_WITH_ARGUMENTS",
+    "CollectionModel",
+    "ModelRecord",
+    "as_model",
+    "model_mismatch",
+    "recorded_model",
+    "requested_model",
+]
 
-METRICS = {"cosine": "cosine", "dot": "dot", "euclidean": "l2"}  # ours to Lance's
-WIDEST = 2**31 - 1
-NETWORK_PATHS = ("//", "\\\\")  # where Windows looks on other machines
-MODEL_MARKS = ("modules.json", "config.json")  # without either, a folder is not a model's, and its files are not hashed
+LOADED_WITH_ARGUMENTS = "A loaded model does not take arguments."
 
-# arguments of ``load`` that a collection remembers: which values each may have, all of them harmless
+METRICS = {"cosine": "cosine", "dot": "dot", "euclidean": "l2"}  # our names to Lance's
+MAX_WIDTH = 2**31 - 1
+NETWORK_PATHS = ("//", "\\\\")  # paths that Windows opens on other machines
+MODEL_MARKS = ("modules.json", "config.json")  # a folder without either is not a model, so its files are not hashed
+
+# arguments of ``load`` that a collection stores, with a check of each; all allowed values are harmless
 SETTINGS: dict[str, Callable[[object], bool]] = {
     "precision": lambda value: value in get_args(Precision),
     "long": lambda value: value in get_args(LongPolicy),
@@ -53,10 +63,10 @@ SETTINGS: dict[str, Callable[[object], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """What a collection remembers of its model. ``digest`` is that of all that decides its vectors.
+    """The record of a collection's model. ``digest`` covers everything that determines its vectors.
 
-    ``name`` and ``settings`` are what :func:`twinvec.load` needs to load it again: of its arguments precision, long,
-    truncate_dim and readout, and no other.
+    ``name`` and ``settings`` are arguments of :func:`twinvec.load`; the settings are precision, long, truncate_dim and
+    readout only.
     """
 
     name: str
@@ -68,20 +78,19 @@ class ModelRecord:
     def __post_init__(self) -> None:
         for name, value in (("name", self.name), ("digest", self.digest)):
             if not isinstance(value, str) or not value:
-                raise InputError(f"The {name} of a model is {shown(value)}, not a text.")
+                raise InputError(f"The {name} of a model is {shown(value)}, not a non-empty string.")
         if not _is_count(self.width):
-            raise InputError(f"The width of the model {self.name!r} is {shown(self.width)}.", hint="Give its number.")
+            raise InputError(f"The width of the model {self.name!r} is {shown(self.width)}, not a positive integer.")
         if not isinstance(self.similarity, str) or self.similarity not in METRICS:
             raise InputError(
-                f"The model {self.name!r} compares by {self.similarity}, which a collection cannot search by.",
-                hint=f"Use a model that compares by one of these: {', '.join(METRICS)}.",
+                f"The model {self.name!r} uses the similarity {self.similarity}, which a collection cannot search.",
+                hint=f"Use a model with one of: {', '.join(METRICS)}.",
             )
-
         _check_settings(self.settings)
 
     @property
     def metric(self) -> str:
-        """What Lance calls the distance."""
+        """Lance's name of the distance."""
         return METRICS[self.similarity]
 
 
@@ -91,19 +100,19 @@ def _check_settings(settings: object) -> None:
     for name, value in settings.items():
         if name not in SETTINGS:
             raise InputError(
-                f"The settings of a model have {shown(name)}, which a collection cannot set.",
-                hint=f"It can set: {', '.join(SETTINGS)}. All else is for the caller to say.",
+                f"The settings of a model contain {shown(name)}, which a collection cannot set.",
+                hint=f"It can set: {', '.join(SETTINGS)}. Only the caller can set anything else.",
             )
         if not SETTINGS[name](value):
-            raise InputError(f"The settings of a model have {name} = {shown(value)}, which is not one of its values.")
+            raise InputError(f"The settings of a model contain {name} = {shown(value)}, which is not a valid value.")
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= WIDEST
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_WIDTH
 
 
 def _is_readout(value: object) -> bool:
-    """Whether it is "wk", names of poolings joined by "+", or settings of SBERT-WK as a dict."""
+    """Whether a value is "wk", pooling names joined by "+", or SBERT-WK settings as a dict."""
     if isinstance(value, str):
         return value == "wk" or all(name in POOLINGS for name in value.split("+"))
     try:
@@ -114,102 +123,101 @@ def _is_readout(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CollectionModel:
-    """What embeds the texts of a collection, and what the collection remembers of it."""
+    """The embedder of a collection, and its record in the collection."""
 
     record: ModelRecord
     embedder: Embedder = field(repr=False)
 
     def documents(self, texts: list[str]) -> Vectors:
-        """Vectors to store, ``(n, width)``."""
-        found = self.embedder.embed(texts, role="document")
-        return checked_vectors(found, texts, width=self.record.width, source=self.record.name)
+        """Embed texts to store, ``(n, width)``."""
+        return self._embed(texts, "document")
 
     def query(self, text: str) -> Vectors:
-        """The vector to search by, ``(width,)``."""
-        found = self.embedder.embed([text], role="query")
-        vectors = checked_vectors(found, [text], width=self.record.width, source=self.record.name)
-        return np.asarray(vectors[0])
+        """Embed a query, ``(width,)``."""
+        return np.asarray(self._embed([text], "query")[0])
+
+    def _embed(self, texts: list[str], role: Role) -> Vectors:
+        vectors = self.embedder.embed(texts, role=role)
+        return checked_vectors(vectors, texts, width=self.record.width, source=self.record.name)
 
 
 def as_model(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = None) -> CollectionModel:
-    """A model that the caller names or has made; ``arguments`` of :func:`twinvec.load` are the caller's, too."""
+    """A model that the caller names or has built; ``arguments`` are those of :func:`twinvec.load`."""
     embedder = as_embedder(model, arguments)
     if isinstance(embedder, ModelEmbedder):
         is_folder = Path(embedder.model).expanduser().is_dir()
-        return CollectionModel(
-            _record(embedder, stable_name(embedder.folder) if is_folder else embedder.model), embedder
-        )
-    return CollectionModel(
-        ModelRecord(embedder.name, embedder.identity, width_of(embedder), embedder.similarity), embedder
-    )
+        record = _record(embedder, stable_name(embedder.folder) if is_folder else embedder.model)
+    else:
+        record = ModelRecord(embedder.name, embedder.identity, width_of(embedder), embedder.similarity)
+    return CollectionModel(record, embedder)
 
 
 def _record(embedder: ModelEmbedder, name: str) -> ModelRecord:
     encoder = embedder.encoder
-    arguments = arguments_of(encoder)
-    settings = {key: value for key, value in arguments.items() if key in SETTINGS}
+    settings = {key: value for key, value in arguments_of(encoder).items() if key in SETTINGS}
     if isinstance(settings.get("readout"), WKSettings):
         settings["readout"] = asdict(settings["readout"])
     return ModelRecord(name, embedder.space, encoder.width, embedder.similarity, settings)
 
 
-def given_model(
+def requested_model(
     record: ModelRecord, path: str, model: ModelLike | Embedder | None, arguments: Mapping[str, Any] | None
 ) -> CollectionModel | None:
-    """The model that the caller of the collection at ``path`` asks for, loaded; None if the caller says nothing of it.
+    """Load the model that the caller requests for the collection at ``path``; None if the caller requests nothing.
 
-    Without ``model``, ``arguments`` of :func:`twinvec.load` change how the remembered one is run. A model is fetched
-    only if the caller names it: the word of a collection is not enough.
+    Without ``model``, ``arguments`` of :func:`twinvec.load` change how the recorded model runs. A model is downloaded
+    only if the caller names it; the record of a collection is not enough.
     """
     if arguments and not isinstance(model, (str, PathLike, NoneType)):
-        raise InputError("A model that is loaded takes no arguments.", hint="Give its name or folder with them.")
+        raise InputError(LOADED_WITH_ARGUMENTS, hint="Use its name or folder together with arguments.")
     if model is not None:
         return as_model(model, arguments)
-    return remembered_model(record, path, arguments) if arguments else None
+    return recorded_model(record, path, arguments) if arguments else None
 
 
-def remembered_model(record: ModelRecord, path: str, given: Mapping[str, Any] | None = None) -> CollectionModel:
-    """Load the model that the collection at ``path`` names, if it is on this machine and of the content it says.
+def recorded_model(record: ModelRecord, path: str, overrides: Mapping[str, Any] | None = None) -> CollectionModel:
+    """Load the model that the collection at ``path`` names, if it is on this machine and its content matches.
 
-    The content is compared before any weights are read. ``given`` are arguments of :func:`twinvec.load` that the caller
-    says, and go before those remembered.
+    The content is compared before any weights are read. ``overrides`` are the caller's arguments of
+    :func:`twinvec.load`; they take precedence over the recorded settings.
     """
-    folder = _folder_here(record, path)
-    embedder = ModelEmbedder(folder, {**record.settings, **(given or {})}).find()
+    folder = _local_folder(record, path)
+    embedder = ModelEmbedder(folder, {**record.settings, **(overrides or {})}).find()
     embedder.model = record.name
     own = read_model_folder(folder)
     if "readout" in record.settings:
         own = with_readout(own, ModelEmbedder(folder, record.settings).arguments["readout"])
     space = space_digest(embedder.content, readout_words(own), record.width)
     if space != record.digest or own.similarity != record.similarity:
-        raise another_model(path, record, record.name)
+        raise model_mismatch(path, record, record.name)
     return CollectionModel(_record(embedder, record.name), embedder)
 
 
-def _folder_here(record: ModelRecord, path: str) -> Path:
-    """The folder of the model that a collection names; nothing is fetched."""
+def _local_folder(record: ModelRecord, path: str) -> Path:
+    """The folder of the model that a collection names; nothing is downloaded."""
     name, folder = record.name, None
     try:
         if not name.startswith(NETWORK_PATHS):
             folder = find_model(name, offline=True)
-    except (ModelNotFoundError, OSError, RuntimeError, ValueError):  # the last three for names that no file can have
+    except (ModelNotFoundError, OSError, RuntimeError, ValueError):  # the last three: names that no file can have
         pass
     if folder is not None and any((folder / mark).is_file() for mark in MODEL_MARKS):
         return folder
     raise ModelNotFoundError(
-        f"{path} was made with the model {name!r:.200}, which is not on this machine.",
-        hint="It is not fetched on the word of a collection. If you trust the name, fetch it once with twinvec inspect "
-        "or give it yourself: --model, or Collection.open(path, model=...). If it has moved, give its folder so.",
+        f"{path} was created with the model {name!r:.200}, which is not on this machine.",
+        hint="A collection cannot start a download. If you trust the name, download the model once with twinvec "
+        "inspect, or name it: --model, or Collection.open(path, model=...). If it has moved, name its folder the same "
+        "way.",
     )
 
 
-def another_model(path: str, own: ModelRecord, given: str) -> CollectionError:
-    """What to raise where a collection meets a model that is not its own."""
-    problem = f"{path} was made with the model {own.name!r}, not with {given!r}."
-    if own.name == given:
-        problem = f"{path} was made with another model of the name {given!r}: its files or its settings differ."
+def model_mismatch(path: str, own: ModelRecord, name: str) -> CollectionError:
+    """The error for a model that is not the collection's own."""
+    problem = f"{path} was created with the model {own.name!r}, not with {name!r}."
+    if own.name == name:
+        problem = f"{path} was created with another model named {name!r}: the files or settings differ."
     return CollectionError(
         problem,
-        hint=f"Use that one, or embed all texts again: Collection.open(path).reindex(model={given!r}), or "
-        f"twinvec index with --re-embed -m {quote(given)}.",
+        hint=f"Use the original model, or embed all texts again: Collection.open(path).reindex(model={name!r}), or "
+        f"twinvec index with --re-embed -m {quote(name)}.",
     )

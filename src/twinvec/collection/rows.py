@@ -1,4 +1,4 @@
-"""Rows of a collection: what users put in, what they get back, and filters over it."""
+"""The rows of a collection: checks of input, results, and filters."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ KEYWORD = re.compile(
 
 
 def check_filter(where: str, columns: Collection[str]) -> str:
-    """Return the condition, if it names only these columns; capitals do not count.
+    """Return the condition if it names only these columns, ignoring case.
 
     >>> check_filter("year >= 1990 and lower(genre) in ('jazz', 'folk')", ["id", "year", "genre"])[:4]
     'year'
     """
     if not isinstance(where, str) or not where.strip():
-        raise InputError(f"The filter is {shown(where)}.", hint="Write a condition, such as: year >= 1990.")
+        raise InputError(f"The filter is {shown(where)}.", hint="Use a condition such as: year >= 1990.")
     known = {column.lower() for column in columns}
     for name in _names(where):
         if name.lower() not in known:
-            raise UnknownNameError("column", name, columns, note="Texts stand in single quotes.")
+            raise UnknownNameError("column", name, columns, note="Put strings in single quotes.")
     return where
 
 
 def names_in(where: str) -> set[str]:
-    """The columns that a checked condition names, in small letters.
+    """The columns that a checked condition names, in lower case.
 
     >>> sorted(names_in("Year >= 1990 and lower(`genre`) = 'jazz'"))
     ['genre', 'year']
@@ -76,13 +76,13 @@ def names_in(where: str) -> set[str]:
 
 
 def _names(where: str) -> Iterator[str]:
-    """Whatever must be a column: quoted names, and words that are no keyword, no function and no type."""
+    """Yield the column names: quoted names, and words that are not a keyword, function or type."""
     tokens = [(match.lastgroup, match[0]) for match in TOKENS.finditer(where)]
     for (kind, token), (_, following) in pairwise([*tokens, ("end", "")]):
         if kind == "bad":
             raise InputError(
-                f"The filter {where!r} holds {token!r}: a comment, a second statement, or a quote without end.",
-                hint="Write one condition; texts stand in single quotes, and a quote within them is doubled: 'it''s'.",
+                f"The filter {where!r} contains {token!r}: a comment, a second statement, or an unclosed quote.",
+                hint="Use one condition; put strings in single quotes, and double a quote inside them: 'it''s'.",
             )
         if kind == "quoted":
             yield token[1:-1]
@@ -91,22 +91,22 @@ def _names(where: str) -> Iterator[str]:
 
 
 def one_of(column: str, values: Iterable[str]) -> str:
-    """The condition that a column has one of these values.
+    """The SQL condition that a column has one of these values.
 
     >>> one_of("id", ["a", "it's"])
     "id IN ('a', 'it''s')"
     """
-    listed = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-    return f"{column} IN ({listed})"
+    quoted = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+    return f"{column} IN ({quoted})"
 
 
-MOST_VERSIONS = 2**63 - 1
-ID_CHARACTERS = 32  # of a text's own id; 128 bits
+MAX_VERSION = 2**63 - 1
+ID_CHARACTERS = 32  # of an id made from a text; 128 bits
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Row ``i`` is ``ids[i]``, ``texts[i]``, ``keys[i]`` (the text's hash), ``metadata[i]``. Ids are different."""
+    """Row ``i`` is ``ids[i]``, ``texts[i]``, ``keys[i]`` (the hash of the text), ``metadata[i]``. Ids are unique."""
 
     ids: list[str]
     texts: list[str]
@@ -115,7 +115,7 @@ class Rows:
 
 
 def own_id(text: str) -> str:
-    """The id of a text that was given none: the start of its hash, so that the same text has the same id.
+    """The default id of a text: the start of its hash, so equal texts have equal ids.
 
     >>> own_id("a cat")
     '51e467415607798220a3776f6ae1a2a0'
@@ -126,77 +126,77 @@ def own_id(text: str) -> str:
 def checked_rows(
     texts: Iterable[str], ids: Iterable[str] | None, metadata: Iterable[Mapping[str, object]] | None
 ) -> Rows:
-    """Rows to write; anything that is not usable is refused with its place."""
+    """Return rows to write; errors name the index of a bad value."""
     if isinstance(texts, str):
-        raise InputError(f"One text was given where a list is needed: {texts!r:.60}.", hint="Put it in a list.")
+        raise InputError(f"texts must be a list, got one text: {texts!r:.60}.", hint="Put it in a list.")
     if metadata is not None and (isinstance(metadata, (str, bytes, Mapping)) or not isinstance(metadata, Iterable)):
         raise InputError(
-            f"Metadata must be a list of dicts, got {shown(metadata)}.",
-            hint='Give one dict per text: [{"year": 1990}].',
+            f"metadata must be a list of dicts, got {shown(metadata)}.",
+            hint='Pass one dict per text: [{"year": 1990}].',
         )
     checked = check_texts(texts)
     keys = [text_key(text).hex() for text in checked]
     names = [key[:ID_CHARACTERS] for key in keys] if ids is None else checked_ids(ids)
     rows = [{}] * len(checked) if metadata is None else [*metadata]
-    for what, given in (("ids", names), ("metadata", rows)):
-        if len(given) != len(checked):
-            raise InputError(f"There are {len(checked)} texts but {len(given)} {what}.", hint="Give one per text.")
-    _check_different(names, own=ids is None)
+    for what, values in (("ids", names), ("metadata", rows)):
+        if len(values) != len(checked):
+            raise InputError(f"There are {len(checked)} texts but {len(values)} {what}.", hint="Pass one per text.")
+    _check_unique(names, own=ids is None)
     return Rows(names, checked, keys, [plain_values(row, f"metadata[{index}]") for index, row in enumerate(rows)])
 
 
 def checked_ids(ids: Iterable[str]) -> list[str]:
-    """Ids as a list, each one a text that is not empty."""
+    """Return ids as a list of non-empty strings."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise InputError(f"Ids must be a list, got {shown(ids)}.", hint="Put a single id in a list.")
+        raise InputError(f"ids must be a list, got {shown(ids)}.", hint="Put a single id in a list.")
     names = [*ids]
     for index, name in enumerate(names):
         if not isinstance(name, str):
             raise InputError(f"ids[{index}] is {shown(name)}, of type {type(name).__name__}.", hint="Use str(id).")
         if not check_text(name, f"ids[{index}]"):
-            raise InputError(f"ids[{index}] is empty.", hint="Every id must have a character.")
+            raise InputError(f"ids[{index}] is empty.", hint="Use at least one character.")
     return names
 
 
 def checked_count(name: str, value: object) -> int:
-    """A whole number of at least 1, such as ``k``; numpy's too.
+    """Return a positive Python or numpy integer, such as ``k``, as an int.
 
     >>> checked_count("k", 10)
     10
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InputError(f"{name} must be a whole number, got {shown(value)}.")
+        raise InputError(f"{name} must be an integer, got {shown(value)}.")
     if value < 1:
         raise InputError(f"{name} must be at least 1, got {shown(value)}.")
     return int(value)
 
 
 def check_version(version: object) -> None:
-    """Refuse a version of a collection that is not a number that one could have."""
-    if version is not None and checked_count("version", version) > MOST_VERSIONS:
+    """Refuse an impossible version number."""
+    if version is not None and checked_count("version", version) > MAX_VERSION:
         raise InputError(f"There is no version {shown(version)}.", hint="Collection.versions lists them.")
 
 
-def _check_different(ids: Sequence[str], *, own: bool) -> None:
+def _check_unique(ids: Sequence[str], *, own: bool) -> None:
     seen: dict[str, int] = {}
     for index, name in enumerate(ids):
         first = seen.setdefault(name, index)
         if first != index and own:
             raise InputError(
-                f"texts[{first}] and texts[{index}] are the same, and a text without an id is its own id.",
-                hint="Give ids to keep both, or leave one out.",
+                f"texts[{first}] and texts[{index}] are equal, so they have the same default id.",
+                hint="Pass ids to keep both, or remove one.",
             )
         if first != index:
-            raise InputError(f"The id {name!r} is given twice, as ids[{first}] and ids[{index}].")
+            raise InputError(f"The id {name!r} appears twice, as ids[{first}] and ids[{index}].")
 
 
-FEW_VALUES = 1000  # more are looked for by reading the whole column, which a list in a condition is slower than
+FEW_VALUES = 1000  # beyond this, reading the whole column is faster than a condition with a list
 BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A text of a collection; ``metadata`` has the columns that it has a value in."""
+    """A text of a collection; ``metadata`` has the columns with a value."""
 
     id: str
     text: str
@@ -205,7 +205,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A text that was found, and its score: higher is nearer."""
+    """A search result; a higher score is better."""
 
     id: str
     text: str
@@ -214,17 +214,17 @@ class Hit:
 
 
 def columns_to_read(table: LanceTable) -> list[str]:
-    """The columns that people see: id, text, and all metadata."""
+    """The columns that users see: id, text, and all metadata."""
     return ["id", "text", *(name for name in table.schema.names if name not in OWN_COLUMNS)]
 
 
 def entry_of(row: Mapping[str, Any]) -> Entry:
-    """An entry from a row as read."""
+    """The entry of a row of the table."""
     return Entry(row["id"], row["text"], metadata_of(row))
 
 
 def metadata_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata in a row as read, whatever else was read with it.
+    """The metadata of a row of the table.
 
     >>> metadata_of({"id": "1", "_score": 0.5, "year": 1990, "genre": None})
     {'year': 1990}
@@ -237,9 +237,9 @@ def metadata_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rows_with(table: LanceTable, column: str, values: Collection[str], columns: Sequence[str]) -> Iterator[ArrowBatch]:
-    """Arrow batches of the rows whose ``column`` (id or text_hash) has one of the values.
+    """Yield Arrow batches of the rows whose ``column`` (id or text_hash) has one of the values.
 
-    They have the ``columns`` asked for, that column, and ``_rowid``.
+    They have ``column``, the requested ``columns``, and ``_rowid``.
     """
     query = table.search().select([*dict.fromkeys([column, *columns])]).with_row_id(True)
     if len(values) <= FEW_VALUES:

@@ -1,10 +1,10 @@
-"""The table of a collection: its columns, and the header with its model and language."""
+"""The table schema of a collection: its columns, and the header with its model and language."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date, datetime, timezone
 from types import ModuleType
@@ -20,7 +20,6 @@ from twinvec.json_checks import LARGEST_EXACT, JsonObject, parse_json
 from twinvec.model.tokenizer import check_text
 
 __all__ = [
-    "KINDS",
     "OWN_COLUMNS",
     "Header",
     "arrow_type",
@@ -35,7 +34,7 @@ __all__ = [
 OWN_COLUMNS = ("id", "text", "text_hash", "vector")
 NAME = re.compile(r"[^\W\d_]\w*(?: \w+)*")
 
-# what a column holds, in the order in which a value is tried: Python's type, and Arrow's
+# column type -> its Python and Arrow types, in the order in which a value is tried
 KINDS: dict[str, tuple[type, Callable[[ModuleType], ArrowType]]] = {
     "bool": (bool, lambda arrow: arrow.bool_()),
     "int": (int, lambda arrow: arrow.int64()),
@@ -48,35 +47,35 @@ INT_LIMIT = 2**63
 
 
 def arrow_type(kind: str, arrow: ModuleType) -> ArrowType:
-    """Arrow's type of a kind of column."""
+    """The Arrow type of a column type."""
     return KINDS[kind][1](arrow)
 
 
 def kinds_of_schema(schema: ArrowSchema, arrow: ModuleType) -> dict[str, str]:
-    """The columns of metadata in an Arrow schema, and what they hold."""
+    """The metadata columns of an Arrow schema and their types."""
     names = {str(arrow_type(kind, arrow)): kind for kind in KINDS}
     return {field.name: names[str(field.type)] for field in schema if field.name not in OWN_COLUMNS}
 
 
 def plain_values(row: Mapping[str, object], where: str) -> dict[str, object]:
-    """A row's metadata without what is missing (None), numpy's numbers as Python's, and times in UTC.
+    """A row's metadata without None, with numpy values as Python values and times in UTC.
 
     >>> plain_values({"year": np.int64(1990), "genre": None}, "metadata[0]")
     {'year': 1990}
     """
     if not isinstance(row, Mapping):
-        raise InputError(f"{where} is {shown(row)}, not a dict.", hint='Give one dict per text: {"year": 1990}.')
+        raise InputError(f"{where} is {shown(row)}, not a dict.", hint='Pass one dict per text: {"year": 1990}.')
     return {_name(name, where): _plain(value, f"{where}[{name!r}]") for name, value in row.items() if value is not None}
 
 
 def _name(name: object, where: str) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(
-            f"{where} has a column {shown(name)}.",
-            hint="Names of columns are words: a letter first, then letters, digits and _.",
+            f"{where} has the invalid column name {shown(name)}.",
+            hint="Start with a letter, followed by letters, digits and _.",
         )
     if name.lower() in OWN_COLUMNS:
-        raise InputError(f"{where} has a column {name!r}, which every collection has already.", hint="Rename it.")
+        raise InputError(f"{where} has the reserved column name {name!r}.", hint="Rename the column.")
     return name
 
 
@@ -93,9 +92,9 @@ def _plain(value: object, where: str) -> object:
 
 
 def _numpy_time(value: np.datetime64 | np.timedelta64) -> object:
-    """A time of numpy as Python has it; one that Python does not have is left as it is, and refused as metadata.
+    """Convert a numpy time to a Python date (units of days or longer) or a datetime with microseconds.
 
-    Of days, months and years it is a date, and of anything finer a time, to the microsecond.
+    A time that Python cannot represent is returned unchanged, and refused later as metadata.
     """
     if np.isnat(value) or isinstance(value, np.timedelta64):
         return value
@@ -105,21 +104,21 @@ def _numpy_time(value: np.datetime64 | np.timedelta64) -> object:
 
 
 def _in_utc(value: datetime, where: str) -> datetime:
-    """A plain time in UTC, also of a class such as pandas' Timestamp; without a zone it is taken to be in UTC."""
+    """Convert a time, or a subclass such as pandas' Timestamp, to a plain datetime in UTC. No time zone means UTC."""
     try:
         parts = value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond
         plain = datetime(*parts, tzinfo=value.tzinfo, fold=value.fold)
         return plain.replace(tzinfo=timezone.utc) if value.tzinfo is None else plain.astimezone(timezone.utc)
-    except Exception as error:  # OverflowError near the years 1 and 9999, TypeError of NaT, anything of a zone
+    except Exception as error:  # OverflowError near the years 1 and 9999, TypeError for NaT, anything from a time zone
         raise InputError(
-            f"{where} is {shown(value)}, which is not a time in UTC: {error}.", hint="Leave it out, or correct it."
+            f"{where} is {shown(value)}, which cannot be converted to UTC: {error}.", hint="Correct or omit it."
         ) from error
 
 
 def column_kinds(rows: Sequence[Mapping[str, object]], known: Mapping[str, str]) -> dict[str, str]:
-    """The columns that these rows have and ``known`` has not, with what they hold.
+    """The columns of these rows that are not in ``known``, with their types.
 
-    A value that does not fit its column is refused. Whole numbers fit a column of float.
+    Refuses a value that does not fit its column. Integers fit a float column.
 
     >>> column_kinds([{"year": 1990}, {"price": 3}, {"price": 2.5}], {"year": "int"})
     {'price': 'float'}
@@ -130,38 +129,40 @@ def column_kinds(rows: Sequence[Mapping[str, object]], known: Mapping[str, str])
         for name, value in row.items():
             where = f"metadata[{index}][{name!r}]"
             if spelled.setdefault(name.lower(), name) != name:
-                raise InputError(f"{where}: there is a column {spelled[name.lower()]!r} already.", hint="Spell it so.")
+                raise InputError(
+                    f"{where}: the column {spelled[name.lower()]!r} differs only in case.", hint="Use one spelling."
+                )
             found[name] = _joined(found.get(name), kind_of(value, where), where, name not in known, value)
     _check_floats(rows, {name for name, kind in found.items() if kind == "float"})
     return {name: kind for name, kind in found.items() if name not in known}
 
 
 def _check_floats(rows: Sequence[Mapping[str, object]], columns: set[str]) -> None:
-    """Refuse whole numbers that a column of float would change."""
+    """Refuse integers that a float column cannot represent exactly."""
     for index, row in enumerate(rows if columns else ()):
         for name in columns & row.keys():
             value = row[name]
             if isinstance(value, int) and int(float(value)) != value:
                 raise InputError(
-                    f"metadata[{index}][{name!r}] is {value}, which a float cannot hold exactly.",
-                    hint="The column holds float; use another one.",
+                    f"metadata[{index}][{name!r}] is {value}, which a float cannot represent exactly.",
+                    hint="The column has the type float; use another column.",
                 )
 
 
 def _joined(column: str | None, kind: str, where: str, is_new: bool, value: object) -> str:
-    """What a column holds after one more value."""
+    """The type of a column after one more value."""
     if column is None or column == kind:
         return kind
     if (column, kind) == ("float", "int") or (is_new and (column, kind) == ("int", "float")):
         return "float"
     raise InputError(
-        f"{where} is {shown(value)}, of kind {kind}, but the column holds {column}.",
-        hint="The first value decides what a column holds; convert this one, or use another column.",
+        f"{where} is {shown(value)}, of type {kind}, but the column has the type {column}.",
+        hint="The first value sets the type of a column; convert this value, or use another column.",
     )
 
 
 def kind_of(value: object, where: str) -> str:
-    """What a column of such values holds.
+    """The column type of a value.
 
     >>> kind_of(True, ""), kind_of(3, ""), kind_of(date(1990, 1, 1), "")
     ('bool', 'int', 'date')
@@ -170,7 +171,7 @@ def kind_of(value: object, where: str) -> str:
         if isinstance(value, python):
             if kind == "int" and not -INT_LIMIT <= value < INT_LIMIT:  # type: ignore[operator]
                 raise InputError(
-                    f"{where} is {shown(value)}, which does not fit into 64 bits.", hint="Store it as a text."
+                    f"{where} is {shown(value)}, which does not fit in 64 bits.", hint="Store it as a string."
                 )
             return kind
     raise InputError(
@@ -178,24 +179,15 @@ def kind_of(value: object, where: str) -> str:
     )
 
 
-def listed(columns: Iterable[tuple[str, str]]) -> str:
-    """Columns and what they hold, for messages.
-
-    >>> listed([("id", "text"), ("year", "int")])
-    'id (text), year (int)'
-    """
-    return ", ".join(f"{name} ({kind})" for name, kind in columns)
-
-
 KEY, FORMAT = b"twinvec", 1
-NOT_OURS = "Another program has made or changed it; bring it back from a copy."
-# With a primary key, Lance finds that another writer has inserted the same id, and merges again.
+NOT_OURS = "Another program created or changed it; restore it from a backup."
+# With a primary key, Lance detects that another writer inserted the same id, and merges again.
 PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true", "lance-schema:unenforced-primary-key:position": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The model of all vectors, and the language by whose rules words are found (None: as they are written)."""
+    """The model of all vectors, and the language for stemming words (None: no stemming)."""
 
     model: ModelRecord
     language: str | None
@@ -207,7 +199,7 @@ def pyarrow() -> ModuleType:
 
 
 def table_schema(header: Header, columns: Mapping[str, str]) -> ArrowSchema:
-    """The Arrow schema of a collection with these columns of metadata."""
+    """The Arrow schema of a collection with these metadata columns."""
     arrow = pyarrow()
     all_fields = [
         arrow.field("id", arrow.string(), nullable=False, metadata=PRIMARY_KEY),
@@ -221,17 +213,17 @@ def table_schema(header: Header, columns: Mapping[str, str]) -> ArrowSchema:
 
 
 def read_header(schema: ArrowSchema, path: str) -> Header:
-    """The header of a table, checked, as is the table's shape; ``path`` is for messages."""
+    """Read and check the header and columns of a table; ``path`` is for messages."""
     found = (schema.metadata or {}).get(KEY)
     if found is None:
-        raise CollectionError(f"{path} holds a Lance table, but not one of a collection.", hint="Check the path.")
+        raise CollectionError(f"{path} is a Lance table, but not a collection.", hint="Check the path.")
     try:
         header = _parsed(parse_json(found, source="it"), path)
         check_language(header.language)
     except CollectionError:
         raise
     except TwinvecError as error:
-        raise CollectionError(f"{path} has a header that cannot be used: {error.problem}", hint=NOT_OURS) from error
+        raise CollectionError(f"{path} has an invalid header: {error.problem}", hint=NOT_OURS) from error
     _check_shape(schema, header, path)
     return header
 
@@ -241,28 +233,26 @@ def _parsed(content: Any, path: str) -> Header:  # noqa: ANN401 - whatever was r
     number = whole.integer("format", most=LARGEST_EXACT)
     if number > FORMAT:
         raise CollectionError(
-            f"{path} is a collection of format {number}; this version of Twinvec reads up to {FORMAT}.",
+            f"{path} has the format {number}, but this version of Twinvec reads up to format {FORMAT}.",
             hint="Update Twinvec.",
         )
     model = whole.inner("model").only([each.name for each in fields(ModelRecord)])
     for name in ("name", "digest", "width"):
-        model.value(name)  # it has no default
+        model.value(name)  # required
     language = None if whole.value("language") is None else whole.text("language")
     return Header(ModelRecord(**model.content), language)
 
 
 def _check_shape(schema: ArrowSchema, header: Header, path: str) -> None:
-    """Refuse a table whose columns are not those of a collection with this header."""
+    """Refuse a table whose columns do not match this header."""
     types = {field.name: field.type for field in schema}
     for field in table_schema(header, {}):
         if types.get(field.name) != field.type:
-            found = f"holds {types[field.name]}" if field.name in types else "is missing"
-            raise CollectionError(
-                f"The column {field.name!r} of {path} {found}; a collection has {field.type} there.", hint=NOT_OURS
-            )
+            found = f"has the type {types[field.name]}" if field.name in types else "is missing"
+            raise CollectionError(f"The column {field.name!r} of {path} {found}; expected {field.type}.", hint=NOT_OURS)
     known = {str(arrow_type(kind, pyarrow())) for kind in KINDS}
     for name, kind in types.items():
         if name not in OWN_COLUMNS and str(kind) not in known:
             raise CollectionError(
-                f"The column {name!r} of {path} holds {kind}, which metadata cannot be.", hint=NOT_OURS
+                f"The column {name!r} of {path} has the type {kind}, which is not allowed.", hint=NOT_OURS
             )

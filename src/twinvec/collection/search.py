@@ -1,4 +1,4 @@
-"""Search one version of a collection: by meaning, by words, or by both, with optional re-ranking."""
+"""Search one version of a collection by meaning, by words, or by both, with optional reranking."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from twinvec.collection.indexes import LanceQuery, LanceTable, lance_errors, n_probes, reason_of
 from twinvec.collection.model import ModelRecord
 from twinvec.collection.rows import Hit, check_filter, columns_to_read, metadata_of, names_in
-from twinvec.collection.schema import kinds_of_schema, listed, pyarrow
+from twinvec.collection.schema import kinds_of_schema, pyarrow
 from twinvec.errors import InputError, TwinvecError, shown
 from twinvec.extras import require
 from twinvec.types import Vectors
@@ -37,8 +38,8 @@ SMOOTHING = 60  # the paper's k
 def reciprocal_rank_fusion(rankings: Sequence[Sequence[Id]], *, smoothing: float = SMOOTHING) -> list[tuple[Id, float]]:
     """All ids of the rankings with their fused scores, best first.
 
-    Each ranking has its best first and each id once. Equal scores are in the order of their first appearance: along the
-    first ranking, then the second.
+    Each ranking lists the best first and each id once. Ties keep the order of first appearance: along the first
+    ranking, then the second.
 
     >>> reciprocal_rank_fusion([["a", "b"], ["b", "c"]], smoothing=0)
     [('b', 1.5), ('a', 1.0), ('c', 0.5)]
@@ -50,10 +51,10 @@ def reciprocal_rank_fusion(rankings: Sequence[Sequence[Id]], *, smoothing: float
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-# of a query and n texts: n scores, higher is better
+# takes a query and n texts, returns n scores; higher is better
 Scorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
 
-SCORES_WANTED = "It must return one number per text, higher is better."
+SCORER_HINT = "It must return one finite number per text; higher is better."
 SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our score
     "cosine": lambda distance: 1 - distance,
     "dot": lambda distance: 1 - distance,
@@ -62,7 +63,7 @@ SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our 
 
 
 def usable_filter(table: LanceTable, where: str | None) -> str | None:
-    """The condition, if this version of the table can be filtered by it."""
+    """Return the condition if it is valid for this version of the table."""
     if where is None:
         return None
     columns = {"id": "text", "text": "text", **kinds_of_schema(table.schema, pyarrow())}
@@ -71,17 +72,18 @@ def usable_filter(table: LanceTable, where: str | None) -> str | None:
         table.search().where(where).select(["id"]).limit(1).explain_plan()
     except (ValueError, RuntimeError) as error:
         raise InputError(
-            f"The filter {where!r} cannot be used: {reason_of(error)}.",
-            hint=f"The columns are {listed(columns.items())}; texts stand in single quotes.",
+            f"Invalid filter {where!r}: {reason_of(error)}.",
+            hint=f"The columns are {', '.join(f'{name} ({kind})' for name, kind in columns.items())}; "
+            "put strings in single quotes.",
         ) from error
     return where
 
 
 @contextmanager
 def filter_errors(table: LanceTable, where: str | None) -> Iterator[None]:
-    """Say of what Lance raises that the filter is to blame, if it is: a division by zero in some row is one.
+    """Turn an error of Lance into an InputError if the filter caused it, such as a division by zero in some row.
 
-    It is if the filter fails by itself, and its columns can be read without it.
+    The filter is the cause if it fails alone and its columns can be read without it.
     """
     try:
         yield
@@ -89,13 +91,13 @@ def filter_errors(table: LanceTable, where: str | None) -> Iterator[None]:
         if where is None or isinstance(error, TwinvecError) or not _fails(table, where):
             raise
         raise InputError(
-            f"The filter {where!r} cannot be worked out for some texts: {reason_of(error)}.",
-            hint="Give no value there instead, as with x / nullif(y, 0) or try_cast(x as int).",
+            f"The filter {where!r} fails for some texts: {reason_of(error)}.",
+            hint="Return null for these, such as x / nullif(y, 0) or try_cast(x as int).",
         ) from error
 
 
 def _fails(table: LanceTable, where: str) -> bool:
-    """Whether a filter fails on columns that can be read."""
+    """Whether a filter fails on readable columns."""
     try:
         table.count_rows(where)
     except (RuntimeError, OSError, ValueError):
@@ -120,7 +122,7 @@ def dense_hits(
 ) -> list[Hit]:
     """The ``k`` texts whose vectors are nearest to ``vector`` ``(width,)``, best first.
 
-    By cosine, a vector of zeros (a static model's of a text without tokens) is near nothing and is left out.
+    With cosine, zero vectors (which a static model returns for a text without tokens) are left out.
     """
     with lance_errors("search the collection"):
         n_rows = table.count_rows()
@@ -133,7 +135,7 @@ def dense_hits(
 
 
 def text_hits(table: LanceTable, query: str, k: int, *, where: str | None = None) -> list[Hit]:
-    """The ``k`` texts with the best BM25 score for the words of ``query``, best first; texts with none are left out."""
+    """The ``k`` texts with the best BM25 score for ``query``, best first, without texts that match no word."""
     match = require("lancedb.query", extra="search", feature="A collection").MatchQuery(query, "text")
     with lance_errors("search the collection"):
         found = table.search(match, query_type="fts")
@@ -143,7 +145,7 @@ def text_hits(table: LanceTable, query: str, k: int, *, where: str | None = None
 
 
 def _best(query: LanceQuery, table: LanceTable, k: int, column: str, where: str | None) -> list[dict[str, Any]]:
-    """The first ``k`` rows that a query finds, with ``column``, by which it has chosen them."""
+    """The first ``k`` rows of a query, including the score in ``column``."""
     if k == 0:
         return []
     if where is not None:
@@ -153,31 +155,31 @@ def _best(query: LanceQuery, table: LanceTable, k: int, column: str, where: str 
 
 
 def _hits(rows: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> list[Hit]:
-    """Rows as read, with their scores, as hits, best first; ties by id."""
+    """Rows and their scores as hits, best first; ties by id."""
     hits = [Hit(row["id"], row["text"], score, metadata_of(row)) for row, score in zip(rows, scores, strict=True)]
     return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
 def fused_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Several rankings as one, by reciprocal rank fusion; the scores are the fused ones."""
+    """Join rankings by reciprocal rank fusion; the hits have the fused scores."""
     by_id = {hit.id: hit for ranking in rankings for hit in ranking}
     fused = reciprocal_rank_fusion([[hit.id for hit in ranking] for ranking in rankings])
-    return [Hit(each, by_id[each].text, score, by_id[each].metadata) for each, score in fused]
+    return [replace(by_id[each], score=score) for each, score in fused]
 
 
 def reranked_hits(hits: Sequence[Hit], query: str, scorer: Scorer) -> list[Hit]:
-    """The same hits in the order of a scorer of (query, text) pairs, with its scores."""
+    """The hits sorted by a scorer of (query, text) pairs, with its scores."""
     if not hits:
         return []
-    given = scorer(query, [hit.text for hit in hits])
+    returned = scorer(query, [hit.text for hit in hits])
     try:
-        scores = [float(score) for score in given]
+        scores = [float(score) for score in returned]
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"The scorer gave {shown(given)}: {error}.", hint=SCORES_WANTED) from error
+        raise InputError(f"The scorer returned {shown(returned)}: {error}.", hint=SCORER_HINT) from error
     if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
         raise InputError(
-            f"The scorer gave {len(scores)} scores for {len(hits)} texts, or some that are no numbers.",
-            hint=SCORES_WANTED,
+            f"The scorer returned {len(scores)} scores for {len(hits)} texts, or scores that are not finite.",
+            hint=SCORER_HINT,
         )
-    scored = [Hit(hit.id, hit.text, score, hit.metadata) for hit, score in zip(hits, scores, strict=True)]
+    scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda hit: -hit.score)

@@ -1,4 +1,4 @@
-"""Where a collection is stored: its location, its lock, and the Lance table behind it."""
+"""The storage of a collection: its location, its lock, and its Lance table."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from twinvec.extras import require
 from twinvec.files import check_path, new_folder, sync_folder, sync_path, try_lock
 from twinvec.ownership import COLLECTION
 
-__all__ = ["TABLE", "Location", "Store", "create_store", "is_collection", "locate", "sync_changes", "writer_lock"]
+__all__ = ["Location", "Store", "create_store", "is_collection", "locate"]
 
 TABLE = "texts"
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """``uri`` is what Lance connects to; ``folder`` is None for an object store; ``storage`` are its options."""
+    """The address ``uri`` for Lance, the ``folder`` (None for an object store), and options of the store."""
 
     uri: str
     folder: Path | None
@@ -40,16 +40,16 @@ class Location:
 
 
 def locate(path: str | os.PathLike[str], storage: dict[str, str] | None = None) -> Location:
-    """The location that a path or an address means.
+    """The location of a path or address.
 
     >>> locate("s3://bucket/notes").folder is None, locate("notes").folder.name
     (True, 'notes')
     """
     if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
-        raise InputError(f"The path of the collection is {shown(path)}, not a text.", hint="Give a folder.")
+        raise InputError(f"The path of the collection is {shown(path)}, not a string.", hint="Use a folder.")
     text = os.fspath(path)
     if not text or "\0" in text:
-        raise InputError(f"The path of the collection is {shown(text)}.", hint="Give a folder.")
+        raise InputError(f"The path of the collection is {shown(text)}.", hint="Use a folder.")
     _check_storage(storage)
     if "://" in text and not text.startswith("file://"):
         return Location(text.rstrip("/"), None, storage)
@@ -63,8 +63,8 @@ def _check_storage(storage: object) -> None:
         return
     if not isinstance(storage, dict) or not all(isinstance(each, str) for pair in storage.items() for each in pair):
         raise InputError(  # without the values: they may be credentials
-            f"The options of the store are a {type(storage).__name__} that is not one of texts to texts.",
-            hint='Give a dict such as {"region": "eu-west-1"}.',
+            f"storage must be a dict of strings to strings, got a {type(storage).__name__}.",
+            hint='Pass a dict such as {"region": "eu-west-1"}.',
         )
 
 
@@ -75,19 +75,19 @@ PAUSE_S = 0.02
 
 @contextmanager
 def writer_lock(folder: Path, *, patience_s: float | None = None) -> Iterator[None]:
-    """Be the only writer of a folder; waits for another one, and gives up after ``patience_s``."""
+    """Hold the writer lock of a folder; wait for another writer for up to ``patience_s``."""
     deadline = time.monotonic() + (PATIENCE_S if patience_s is None else patience_s)
     try:
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     except OSError as error:
         raise CollectionError(
-            f"{folder} cannot be written: {error.strerror}.", hint="Check that it is there, and the rights to it."
+            f"Cannot write to {folder}: {error.strerror}.", hint="Check that it exists, and its permissions."
         ) from error
     try:
         while not try_lock(handle):
             if time.monotonic() > deadline:
                 raise CollectionError(
-                    f"Another process is writing to {folder}.", hint="Wait until it is done, then do this again."
+                    f"Another process is writing to {folder}.", hint="Wait until it is done, then try again."
                 )
             time.sleep(PAUSE_S)
         yield
@@ -96,10 +96,10 @@ def writer_lock(folder: Path, *, patience_s: float | None = None) -> Iterator[No
 
 
 def sync_changes(folder: Path, since: float) -> None:
-    """Make files that were written after ``since`` (seconds since 1970) durable; Lance leaves that to the system."""
+    """Sync files written after ``since`` (seconds since 1970) to disk, because Lance does not."""
     folders = {folder}
     for file in folder.rglob("*"):
-        with suppress(OSError):  # such as a file that another process has just removed
+        with suppress(OSError):  # such as a file that another process just removed
             if file.is_file() and file.stat().st_mtime >= since:
                 folders.add(file.parent)
                 sync_path(file)
@@ -107,17 +107,17 @@ def sync_changes(folder: Path, since: float) -> None:
         sync_folder(each)
 
 
-CLOCK_STEP_S = 1.0  # how coarse the times of files may be
+CLOCK_STEP_S = 1.0  # resolution of file times
 
 
 class Store:
-    """A table that is there. Any number of threads may use it; every handle it gives sees one version for ever."""
+    """An existing table. Any number of threads may use it; each table handle stays at one version."""
 
     def __init__(self, location: Location) -> None:
         if not is_collection(location):
             raise InputError(
                 f"There is no collection at {location.uri}.",
-                hint="Check the path, or make one with Collection.create or: twinvec index FILE --out FOLDER",
+                hint="Check the path, or create one with Collection.create or: twinvec index FILE --out FOLDER",
             )
         self.location = location
         with lance_errors(f"open {location.uri}"):
@@ -125,7 +125,7 @@ class Store:
         read_header(self.table().schema, location.uri)
 
     def table(self, version: int | None = None) -> LanceTable:
-        """A handle on a version of the table, by default the newest."""
+        """Return a handle on a version of the table, by default the newest."""
         with lance_errors(f"read {self.location.uri}"):
             table = self._database.open_table(TABLE)
         if version is not None:
@@ -143,9 +143,9 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[LanceTable]:
-        """The newest version, to be changed by nobody else meanwhile, and on disk when the block has ended.
+        """Lock the collection, yield the newest version, and sync the changes to disk at the end of the block.
 
-        Object stores have no lock; there Lance's own check of every commit has to do.
+        Object stores have no lock; there, Lance checks every commit for conflicts.
         """
         folder = self.location.folder
         with nullcontext() if folder is None else writer_lock(folder):
@@ -155,39 +155,39 @@ class Store:
                 sync_changes(folder / f"{TABLE}.lance", started)
 
     def overwrite(self, schema: ArrowSchema, batches: Iterator[ArrowBatch]) -> LanceTable:
-        """Replace all rows, and the schema with them, in one commit; returns a handle on the new version."""
+        """Replace all rows and the schema in one commit; return a handle on the new version."""
         reader = require("pyarrow", extra="search", feature="A collection").RecordBatchReader
         with lance_errors(f"write {self.location.uri}"):
             return self._database.create_table(TABLE, data=reader.from_batches(schema, batches), mode="overwrite")
 
 
 def is_collection(location: Location) -> bool:
-    """Whether there is a table of texts, in whatever state."""
+    """Whether a location has a table of texts, intact or not."""
     if location.folder is not None:
         try:
             return (location.folder / f"{TABLE}.lance").is_dir()
         except OSError as error:  # such as a name that is too long
-            raise InputError(f"{location.folder} cannot be looked at: {error.strerror or error}.") from error
+            raise InputError(f"Cannot access {location.folder}: {error.strerror or error}.") from error
     with lance_errors(f"reach {location.uri}", hint=UNREACHED):
         return TABLE in _connect(location).list_tables().tables
 
 
 def create_store(location: Location, header: Header) -> Store:
-    """Make an empty table with a full-text index; a folder appears only when it is complete."""
-    _lancedb()  # before a folder is made
+    """Create an empty table with a full-text index; a folder appears only when it is complete."""
+    _lancedb()  # fail before a folder is created
     if location.folder is None:
-        _make(location, header)
+        _create(location, header)
     else:
         try:
             with new_folder(location.folder, COLLECTION) as partial:
-                _make(Location(str(partial), partial), header)
+                _create(Location(str(partial), partial), header)
         except OSError as error:
-            raise CollectionError(f"Cannot make {location.folder}: {error.strerror or error}.") from error
+            raise CollectionError(f"Cannot create {location.folder}: {error.strerror or error}.") from error
     return Store(location)
 
 
-def _make(location: Location, header: Header) -> None:
-    with lance_errors(f"make {location.uri}", hint=UNREACHED if location.folder is None else None):
+def _create(location: Location, header: Header) -> None:
+    with lance_errors(f"create {location.uri}", hint=UNREACHED if location.folder is None else None):
         table = _connect(location).create_table(TABLE, schema=table_schema(header, {}))
         make_text_index(table, header.language)
 

@@ -1,4 +1,4 @@
-"""Write to a collection: add and update texts, embed them again with another model, and maintain indexes."""
+"""Write to a collection: add and update texts, embed them again with another model, maintain indexes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from twinvec.collection.indexes import (
     LanceTable,
     can_index,
     has_index,
-    is_lances,
+    is_lance_error,
     lance_errors,
     make_text_index,
     make_value_indexes,
@@ -38,14 +38,12 @@ from twinvec.types import Vectors
 from twinvec.vector_store import VectorStore, embed_missing
 
 __all__ = [
-    "FLAT_ROWS",
     "Plan",
     "VectorPool",
     "Written",
     "check_absent",
     "commit_rows",
     "delete_ids",
-    "is_worn",
     "maintain",
     "measure_recall",
     "plan_rows",
@@ -56,9 +54,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write did: the ids of all its texts, and how many of them were new, replaced, or there already.
+    """The result of a write: the ids of all its texts, and how many were added, replaced, or unchanged.
 
-    ``n_embedded`` counts texts that the model had to read; the vectors of all others were known.
+    ``n_embedded`` counts the texts that the model embedded; the vectors of all others were known.
     """
 
     ids: tuple[str, ...]
@@ -70,7 +68,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What rows mean for one version of a table: the indices of those to write, and columns that it lacks."""
+    """The changes that rows make to one version of a table: the indices of rows to write, and new columns."""
 
     version: int
     added: list[int]
@@ -79,12 +77,12 @@ class Plan:
 
     @property
     def changed(self) -> list[int]:
-        """Indices of all rows to write."""
+        """The indices of all rows to write."""
         return sorted([*self.added, *self.replaced])
 
 
 def plan_rows(table: LanceTable, rows: Rows) -> Plan:
-    """Compare rows with those that a version of a table has."""
+    """Compare rows with those of one version of a table."""
     known = kinds_of_schema(table.schema, pyarrow())
     columns = column_kinds(rows.metadata, known)
     stored = {
@@ -102,7 +100,7 @@ def plan_rows(table: LanceTable, rows: Rows) -> Plan:
 
 
 def _comparable(values: Mapping[str, object]) -> dict[str, object]:
-    """Metadata in which a NaN equals a NaN; by itself it equals nothing, and would count as changed every time.
+    """Metadata with NaN as None, because NaN never equals NaN and would always count as changed.
 
     >>> _comparable({"a": float("nan")}) == _comparable({"a": float("nan")})
     True
@@ -111,26 +109,27 @@ def _comparable(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def check_absent(rows: Rows, plan: Plan, path: str) -> None:
-    """Refuse rows of which some ids are there already."""
+    """Refuse rows with existing ids."""
     taken = sorted({*range(len(rows.ids))} - {*plan.added})
     if taken:
-        others = f", and {len(taken) - 1} more of these," if len(taken) > 1 else ""
+        name, text = rows.ids[taken[0]], rows.texts[taken[0]]
+        others = f" So do {len(taken) - 1} more of these ids." if len(taken) > 1 else ""
         raise InputError(
-            f"The id {rows.ids[taken[0]]!r} (of the text {rows.texts[taken[0]]!r:.40}){others} is in {path} already.",
-            hint="Use upsert to replace texts, or give other ids.",
+            f"The id {name!r} (of the text {text!r:.40}) already exists in {path}.{others}",
+            hint="Use upsert to replace texts, or choose other ids.",
         )
 
 
 class VectorPool:
-    """Vectors by the hash of their text: those of the table are used again, all others are embedded, once."""
+    """Vectors by text hash: those in the table are reused, all others are embedded once."""
 
     def __init__(self, embed: Callable[[list[str]], Vectors]) -> None:
         self.n_embedded = 0
-        self._embed = embed  # called only when a vector is missing, so that the model need not be loaded for nothing
+        self._embed = embed  # called only when a vector is missing, so the model is loaded only if needed
         self._store = VectorStore(None)
 
     def fill(self, table: LanceTable, rows: Rows, indices: Sequence[int]) -> None:
-        """Have the vectors of the rows at these indices."""
+        """Get the vectors of the rows at these indices."""
         texts = [rows.texts[index] for index in indices]
         wanted = self._store.missing(texts)
         stored = _stored_vectors(table, [key.hex() for key in wanted])
@@ -139,12 +138,12 @@ class VectorPool:
         self.n_embedded += embed_missing(self._store, texts, self._embed, source="The model")
 
     def vectors(self, keys: Sequence[str]) -> Vectors:
-        """Vectors of texts by their hashes, ``(len(keys), width)``."""
+        """The vectors of texts by hash, ``(len(keys), width)``."""
         return self._store.vectors(self._store.rows([bytes.fromhex(key) for key in keys]))
 
 
 def _stored_vectors(table: LanceTable, keys: list[str]) -> dict[str, Vectors]:
-    """The vectors of those texts that a table has, whatever their ids."""
+    """The vectors that a table has for these text hashes, under any id."""
     with lance_errors("read vectors of the collection"):
         rows: dict[str, int] = {}  # one of possibly many rows per text
         for batch in rows_with(table, "text_hash", keys, []):
@@ -157,7 +156,7 @@ def _stored_vectors(table: LanceTable, keys: list[str]) -> dict[str, Vectors]:
 
 
 def commit_rows(table: LanceTable, rows: Rows, plan: Plan, pool: VectorPool, *, replaces: bool) -> None:
-    """Write the changed rows of a plan for this version in one commit, and columns that are new in one before it."""
+    """Write the changed rows of a plan for this version in one commit, after a commit that adds new columns."""
     arrow = pyarrow()
     new = [arrow.field(name, arrow_type(kind, arrow)) for name, kind in plan.columns.items()]
     schema = arrow.schema([*table.schema, *new], metadata=table.schema.metadata)
@@ -170,13 +169,13 @@ def commit_rows(table: LanceTable, rows: Rows, plan: Plan, pool: VectorPool, *, 
             result = (merge.when_matched_update_all() if replaces else merge).execute(data)
         except BaseException:
             if new:
-                with suppress(Exception):  # columns without a value do no harm
+                with suppress(Exception):  # empty columns do no harm
                     table.drop_columns(list(plan.columns))
             raise
-    if not replaces and result.num_inserted_rows != len(plan.added):  # only where there is no lock
+    if not replaces and result.num_inserted_rows != len(plan.added):  # only possible without a lock
         raise CollectionError(
-            f"Another process has added {len(plan.added) - result.num_inserted_rows} of these ids at the same time; "
-            "the others are in.",
+            f"Another process added {len(plan.added) - result.num_inserted_rows} of these ids at the same time; "
+            "the others were written.",
             hint="Use upsert to replace its texts.",
         )
 
@@ -193,14 +192,14 @@ def _arrow_rows(schema: ArrowSchema, rows: Rows, indices: Sequence[int], pool: V
     }
     for name in schema.names[len(columns) :]:
         values = [rows.metadata[index].get(name) for index in indices]
-        if schema.field(name).type == arrow.float64():  # Arrow takes whole numbers up to 2 ** 53 only
+        if schema.field(name).type == arrow.float64():  # Arrow accepts integers up to 2 ** 53 only
             values = [float(value) if isinstance(value, int) else value for value in values]
         columns[name] = values
     return arrow.table(columns, schema=schema)
 
 
 def delete_ids(table: LanceTable, ids: Sequence[str]) -> int:
-    """Remove rows by their ids in one commit; ids that are not there do not matter."""
+    """Delete rows by id in one commit, ignoring unknown ids; return how many were deleted."""
     found = [name for batch in rows_with(table, "id", ids, []) for name in batch["id"].to_pylist()]
     return int(table.delete(one_of("id", found)).num_deleted_rows) if found else 0
 
@@ -215,7 +214,7 @@ BATCH_ROWS = 4096
 
 
 def re_embed(store: Store, table: LanceTable, model: CollectionModel) -> int:
-    """Give a collection the vectors of another model; the caller has the lock. Returns how many texts were embedded."""
+    """Replace all vectors by those of another model; the caller holds the lock. Returns the texts embedded."""
     language = store.header(table).language
     if store.location.folder is None:
         with TemporaryDirectory() as temporary:
@@ -224,7 +223,7 @@ def re_embed(store: Store, table: LanceTable, model: CollectionModel) -> int:
     check_ours(folder, KIND)
     mark(folder, KIND)
     done = _re_embed(store, table, model, language, folder / model.record.digest[:32])
-    with suppress(OSError):  # the collection is whole without it; what is not ours stays
+    with suppress(OSError):  # the collection is complete without it; files that are not ours stay
         remove_ours(folder, KIND)
     return done
 
@@ -261,14 +260,14 @@ def _batches(table: LanceTable, columns: list[str]) -> Iterator[ArrowBatch]:
 
 logger = logging.getLogger(__name__)
 
-FLAT_ROWS = 100_000  # up to here a search reads all vectors, which is exact
+FLAT_ROWS = 100_000  # up to this size a search compares all vectors, which is exact
 LEAST_UNINDEXED, UNINDEXED_SHARE = 5_000, 0.3
 LEAST_FRAGMENTS, ROWS_PER_FRAGMENT = 64, 1_000
 SEED = 0
 
 
 def maintain(table: LanceTable, header: Header) -> None:
-    """After a write: make the indexes that are missing, and bring them up to date when that has become worth it."""
+    """After a write, create missing indexes, and update them if enough has changed."""
     try:
         if not has_index(table, "text"):
             make_text_index(table, header.language)
@@ -278,16 +277,16 @@ def maintain(table: LanceTable, header: Header) -> None:
             if can_index(header.model.metric) and not has_index(table, "vector"):
                 make_vector_index(table, header.model.metric)
         n_unindexed = table.index_stats("text_idx").num_unindexed_rows
-        if is_worn(n_rows, n_unindexed, table.stats()["fragment_stats"]["num_fragments"]):
+        if needs_optimize(n_rows, n_unindexed, table.stats()["fragment_stats"]["num_fragments"]):
             table.optimize()
     except BaseException as error:
-        if not is_lances(error):
+        if not is_lance_error(error):
             raise
-        logger.warning("The texts are written, but the indexes could not be brought up to date: %s.", reason_of(error))
+        logger.warning("The texts were written, but updating the indexes failed: %s.", reason_of(error))
 
 
 def rebuild(table: LanceTable, header: Header) -> None:
-    """Join the files, and build all indexes again that so many rows should have."""
+    """Join the files, and rebuild all indexes that a table of this size needs."""
     table.optimize()
     make_text_index(table, header.language)
     is_large = table.count_rows() > FLAT_ROWS
@@ -299,12 +298,12 @@ def rebuild(table: LanceTable, header: Header) -> None:
         table.drop_index("vector_idx")
 
 
-def is_worn(n_rows: int, n_unindexed: int, n_fragments: int) -> bool:
-    """Whether it is time to index the new rows and to join small files.
+def needs_optimize(n_rows: int, n_unindexed: int, n_fragments: int) -> bool:
+    """Whether to index new rows and join small files.
 
-    Joining may rewrite all rows, so the limits grow with them: what is done again and again costs each row little.
+    Joining may rewrite all rows, so the limits grow with the number of rows to keep the cost per row low.
 
-    >>> is_worn(9_000, 100, 3), is_worn(9_000, 6_000, 3), is_worn(1_000_000, 6_000, 200)
+    >>> needs_optimize(9_000, 100, 3), needs_optimize(9_000, 6_000, 3), needs_optimize(1_000_000, 6_000, 200)
     (False, True, False)
     """
     return (
@@ -314,7 +313,7 @@ def is_worn(n_rows: int, n_unindexed: int, n_fragments: int) -> bool:
 
 
 def measure_recall(table: LanceTable, header: Header, *, k: int, n_queries: int) -> float:
-    """The share of the true ``k`` nearest that a search finds, over stored vectors as queries; 1 without an index."""
+    """The recall at ``k`` of a search, over stored vectors as queries; 1 without an index."""
     n_rows = table.count_rows()
     if not has_index(table, "vector") or n_rows < 2:
         return 1.0

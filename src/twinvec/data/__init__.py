@@ -1,3 +1,3 @@
-"""Tables in and out, training examples, their checks, and public data sets."""
+"""Read and write tables, read and check training examples, and download public data sets."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check a file of examples: repeats, conflicts, overlap with other files."""
+"""Check a file of examples: duplicates, contradictions, overlap with other files."""
 
 from __future__ import annotations
 
@@ -34,30 +34,19 @@ from twinvec.model.tokenizer import load_tokenizer
 from twinvec.progress import Progress
 from twinvec.types import Ids
 
-__all__ = [
-    "OtherTexts",
-    "check_examples",
-    "count_tokens",
-    "equal_rows",
-    "find_contradictions",
-    "find_duplicates",
-    "read_other_texts",
-    "report_on",
-    "text_grid",
-    "text_key",
-]
+__all__ = ["check_examples", "count_tokens", "find_duplicates", "text_key"]
 
 
 @dataclass(frozen=True, slots=True)
 class OtherTexts:
-    """The different texts of another file, by their keys: what it is called, and each text's key."""
+    """The name of another file and the keys of its texts."""
 
     name: str
     keys: frozenset[str]
 
 
 def text_key(text: str) -> str:
-    """What is left of a text without case, punctuation and white space; tokenized texts equal the plain ones.
+    """A text without case, punctuation and white space, so that tokenized and plain texts have equal keys.
 
     >>> text_key("It 's  a dog .") == text_key("it's a Dog")
     True
@@ -67,17 +56,13 @@ def text_key(text: str) -> str:
 
 @cache
 def _dropped() -> dict[int, None]:
-    """Characters of no weight: punctuation (P), separators (Z), white space, and the backtick, an old opening quote."""
-    points = range(sys.maxunicode + 1)
-    return {
-        point: None
-        for point in points
-        if unicodedata.category(chr(point))[0] in "PZ" or chr(point).isspace() or chr(point) == "`"
-    }
+    """The ignored characters: punctuation (P), separators (Z), white space, and the backtick, used as a quote."""
+    characters = map(chr, range(sys.maxunicode + 1))
+    return {ord(c): None for c in characters if unicodedata.category(c)[0] in "PZ" or c.isspace() or c == "`"}
 
 
 def read_other_texts(path: str | Path, *, also: Collection[str] = ()) -> OtherTexts:
-    """The texts of a file: of the columns named as a role or as in ``also``, or else of all that hold strings."""
+    """The texts of the columns named like a role or in ``also``; if there are none, of all columns with strings."""
     table = open_table(path)
     named = [column for column in table.columns if column in TEXT_ROLES or column in also]
     columns = named or table.columns
@@ -90,22 +75,22 @@ def read_other_texts(path: str | Path, *, also: Collection[str] = ()) -> OtherTe
             keys.update(text_key(each) for each in values if isinstance(each, str))
     keys.discard("")
     if not keys:
-        raise InputError(f"{table.name} holds no texts to compare with.", hint="Give a file with columns of texts.")
+        raise InputError(f"{table.name} has no texts to compare with.", hint="Use a file with columns of texts.")
     return OtherTexts(Path(path).name, frozenset(keys))
 
 
 def text_grid(examples: Examples) -> Ids:
-    """Places of all texts of each row, ``(n, texts in a row)``, roles in their order."""
+    """Indices of the texts of each row, ``(n, texts per row)``, in the order of the roles."""
     return np.column_stack(list(examples.indices.values()))
 
 
 def equal_rows(grid: Ids) -> Ids:
-    """For each row of ``(n, m)`` the first row that equals it, ``(n,)``.
+    """For each row of ``(n, m)``, the index of the first equal row, ``(n,)``.
 
     >>> equal_rows(np.array([[1, 2], [3, 4], [1, 2]]))
     array([0, 1, 0])
     """
-    order = np.lexsort(grid.T[::-1])  # stable, so the first row of a group stays its first
+    order = np.lexsort(grid.T[::-1])  # stable: the first row of a group stays first
     is_new = np.ones(len(grid), dtype=bool)
     is_new[1:] = (grid[order][1:] != grid[order][:-1]).any(axis=1)
     first = np.empty(len(grid), dtype=np.int64)
@@ -114,14 +99,15 @@ def equal_rows(grid: Ids) -> Ids:
 
 
 def find_duplicates(examples: Examples) -> Ids:
-    """Rows, ``(n_duplicates,)``, that are equal to an earlier row, the target included."""
+    """Rows, ``(n_duplicates,)``, that equal an earlier row, including the target."""
     first = equal_rows(np.column_stack([text_grid(examples), _target_codes(examples)]))
     return np.flatnonzero(first != np.arange(len(first)))
 
 
 def find_contradictions(examples: Examples) -> Ids:
-    """Two rows, ``(n_pairs, 2)``, for each group of texts that occurs with different targets: its first, and the
-    first of another target. In a symmetric kind swapped texts are the same group.
+    """Two rows, ``(n_pairs, 2)``, for each group of texts with different targets: the first and one that differs.
+
+    In a symmetric kind, swapped texts belong to the same group.
     """
     grid = text_grid(examples)
     if find_kind(examples.kind).is_symmetric:
@@ -140,7 +126,7 @@ def _target_codes(examples: Examples) -> Ids:
 
 
 N_BINS = 10
-TEXTS_PER_BLOCK = 10_000  # tokenized at once; bounds the memory
+TEXTS_PER_BLOCK = 10_000  # tokenized at a time, to limit memory
 
 
 def check_examples(
@@ -156,15 +142,15 @@ def check_examples(
     model: str | None = None,
     offline: bool = False,
 ) -> DataReport:
-    """Read a file of examples to its end; say what is in it, and what training would refuse.
+    """Read a whole file of examples, and report its content and what training would reject.
 
-    The settings of the file are those of :class:`twinvec.data.roles.DataSource`.
+    The file settings are those of :class:`twinvec.data.roles.DataSource`.
 
     Args:
-        kind: What the rows are; by default it is guessed from the names of the columns.
-        against: Evaluation files, whose texts should not be trained on.
-        model: Count tokens as this model does. Its weights are not loaded.
-        offline: Never ask the network for the model.
+        kind: The kind of examples; guessed from the column names by default.
+        against: Evaluation files, whose texts should not be in the training data.
+        model: Count tokens with the tokenizer of this model. Its weights are not loaded.
+        offline: Never download the model.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "pairs.tsv"
@@ -177,15 +163,14 @@ def check_examples(
     named = [name for names in columns.values() for name in ([names] if isinstance(names, str) else names)]
     others = [read_other_texts(other, also=named) for other in against]
     table = open_table(file, format=format)
-    found = kind or guess_kind([*table.columns, *columns], source=table.name).name
-    source = DataSource(file, found, columns, format, labels, ignore_labels, score_range)
-    survey = survey_examples(source, table)
+    kind = kind or guess_kind([*table.columns, *columns], source=table.name).name
+    survey = survey_examples(DataSource(file, kind, columns, format, labels, ignore_labels, score_range), table)
     lengths, limit = (None, 0) if model is None else count_tokens(survey.examples.texts, model, offline=offline)
     return report_on(survey, against=others, lengths=lengths, limit=limit)
 
 
 def count_tokens(texts: Sequence[str], model: str, *, offline: bool = False) -> tuple[Ids, int]:
-    """Tokens of each text as the model counts them, ``(n_texts,)``, and the most it reads."""
+    """The number of tokens of each text, ``(n_texts,)``, and the model's limit."""
     folder = read_model_folder(find_model(model, offline=offline))
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     lengths = np.empty(len(texts), dtype=np.int64)
@@ -202,17 +187,18 @@ def count_tokens(texts: Sequence[str], model: str, *, offline: bool = False) -> 
 def report_on(
     survey: Survey, *, against: Sequence[OtherTexts] = (), lengths: Ids | None = None, limit: int = 0
 ) -> DataReport:
-    """Describe what was read from a file.
+    """Report what was read from a file.
 
     Args:
-        against: the texts of evaluation files, which should not be trained on.
-        lengths: tokens of each of the different texts, ``(n_texts,)``.
-        limit: the most tokens that the model reads of a text.
+        against: The texts of evaluation files, which should not be in the training data.
+        lengths: The number of tokens of each distinct text, ``(n_texts,)``.
+        limit: The largest number of tokens that the model reads.
     """
     examples, found = survey.examples, survey.found
     grid = text_grid(examples)
     n_bad = sum(fault.count for fault in survey.faults)
     contradictory = find_contradictions(examples)
+    keys = [text_key(text) for text in examples.texts] if against else []
     is_empty = np.array([not text or text.isspace() for text in examples.texts], dtype=bool)
     return DataReport(
         file=found.file,
@@ -232,7 +218,7 @@ def report_on(
         empty_texts=_finding(np.flatnonzero(is_empty[grid].any(axis=1)), found.numbers),
         n_contradictions=len(contradictory),
         contradictions=tuple(_contradiction(survey, pair, texts=grid[pair[0]]) for pair in contradictory[:N_SHOWN]),
-        overlaps=_overlaps(examples, grid, against=against),
+        overlaps=tuple(_overlap(examples, grid, keys=keys, other=other) for other in against),
         tokens=None if lengths is None or not len(lengths) else _token_lengths(lengths, limit),
     )
 
@@ -242,7 +228,7 @@ def _finding(rows: Ids, numbers: Ids) -> Finding:
 
 
 def _rows_with_equal(grid: Ids) -> Ids:
-    """The rows of ``(n, texts in a row)`` of which two texts are the same."""
+    """The rows of ``(n, texts per row)`` in which two texts are equal."""
     return np.flatnonzero((np.diff(np.sort(grid, axis=1), axis=1) == 0).any(axis=1))
 
 
@@ -276,18 +262,13 @@ def _contradiction(survey: Survey, pair: Ids, *, texts: Ids) -> Contradiction:
 
 
 def _target(survey: Survey, row: int) -> str:
-    """The target of a row as the file may have it."""
+    """The target of a row in the terms of the file."""
     assert survey.examples.targets is not None  # only rows with targets contradict each other
     target = survey.examples.targets[row]
     if survey.examples.labels:
         return survey.examples.labels[int(target)]
     low, high = survey.source.score_range
     return f"{low + float(target) * (high - low):.4g}"
-
-
-def _overlaps(examples: Examples, grid: Ids, *, against: Sequence[OtherTexts]) -> tuple[Overlap, ...]:
-    keys = [text_key(text) for text in examples.texts] if against else []
-    return tuple(_overlap(examples, grid, keys=keys, other=other) for other in against)
 
 
 def _overlap(examples: Examples, grid: Ids, *, keys: Sequence[str], other: OtherTexts) -> Overlap:

@@ -1,8 +1,9 @@
-"""What a check of training data found, as data."""
+"""The results of a check of training data."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from twinvec.data.examples import Examples, Gathered, check_whole, gather_examples
@@ -22,12 +23,12 @@ __all__ = [
     "survey_examples",
 ]
 
-N_SHOWN = 3  # of everything that is found, the first few are kept to be shown
+N_SHOWN = 3  # examples kept of each finding
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Rows that training would refuse for one reason: how many, the errors of the first few, and what to do."""
+    """Rows that training would reject for one reason: their count, the first few errors, and a hint."""
 
     name: str
     count: int
@@ -37,7 +38,7 @@ class Fault:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """A file read to its end. ``refusal`` is what training would say of it as a whole, if all its rows were good."""
+    """A file read to the end. ``refusal`` is the error that training would raise about the file as a whole, if any."""
 
     source: DataSource
     found: Gathered
@@ -46,48 +47,37 @@ class Survey:
 
     @property
     def examples(self) -> Examples:
-        """The good rows."""
+        """The valid rows."""
         return self.found.examples
 
 
 def survey_examples(source: DataSource, table: Table) -> Survey:
-    """Read an open table to its end, whatever its rows hold."""
-    faults = _Faults()
-    found = gather_examples(source, table, on_bad=faults.add)
+    """Read an open table to the end, and collect the errors of its rows."""
+    counts: Counter[str] = Counter()
+    first: dict[str, list[RowError]] = {}  # a few errors of each fault, to limit memory
+
+    def count(error: RowError) -> None:
+        counts[error.fault] += 1
+        if counts[error.fault] <= N_SHOWN:
+            first.setdefault(error.fault, []).append(error)
+
+    found = gather_examples(source, table, on_bad=count)
     refusal = ""
     try:
-        if len(found.examples) or not faults.counts:
+        if len(found.examples) or not counts:
             check_whole(found, source)
     except InputError as error:
         refusal = str(error)
-    return Survey(source, found, faults.summary(), refusal)
-
-
-@dataclass(frozen=True, slots=True)
-class _Faults:
-    """Counts errors by fault and keeps the first few, so that a file of bad rows does not fill the memory."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    first: dict[str, list[RowError]] = field(default_factory=dict)
-
-    def add(self, error: RowError) -> None:
-        """Count one."""
-        self.counts[error.fault] = self.counts.get(error.fault, 0) + 1
-        kept = self.first.setdefault(error.fault, [])
-        if len(kept) < N_SHOWN:
-            kept.append(error)
-
-    def summary(self) -> tuple[Fault, ...]:
-        """The faults, most frequent first."""
-        return tuple(
-            Fault(name, count, tuple(error.problem for error in self.first[name]), self.first[name][0].hint)
-            for name, count in sorted(self.counts.items(), key=lambda item: -item[1])
-        )
+    faults = tuple(
+        Fault(name, n, tuple(error.problem for error in first[name]), first[name][0].hint)
+        for name, n in counts.most_common()
+    )
+    return Survey(source, found, faults, refusal)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Rows that share a property: how many, and the numbers of the first few in the file."""
+    """Rows with one property: their count, and the line or row numbers of the first few."""
 
     count: int
     rows: tuple[int, ...]
@@ -95,7 +85,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Texts that stand in two rows with different targets."""
+    """Texts that occur in two rows with different targets."""
 
     texts: tuple[str, ...]
     rows: tuple[int, int]
@@ -104,7 +94,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Scores in the range that was given, ``low`` to ``high``; ``counts`` in ten equal parts of it."""
+    """Scores in the range ``low`` to ``high``, and their histogram ``counts`` over ten equal bins."""
 
     low: float
     high: float
@@ -116,7 +106,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Texts that another file holds too: of its ``n_texts``, ``n_shared`` stand in ``n_rows`` rows of this one."""
+    """Texts shared with another file: ``n_shared`` of its ``n_texts`` occur in ``n_rows`` rows of this one."""
 
     file: str
     n_texts: int
@@ -127,7 +117,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class TokenLengths:
-    """Tokens of the different texts, special ones included, and how many texts are beyond the model's limit."""
+    """Token counts of the distinct texts, including special tokens; ``n_cut`` texts exceed the model's limit."""
 
     limit: int
     mean: float
@@ -138,9 +128,9 @@ class TokenLengths:
 
 @dataclass(frozen=True, slots=True)
 class DataReport:
-    """A file of examples, described. Training takes it if there are no ``faults`` and no ``refusal``.
+    """A report on a file of examples. Training accepts the file if it has no ``faults`` and no ``refusal``.
 
-    ``unit`` is what the rows are numbered by, line or row; ``n_texts`` counts different texts, in good rows.
+    ``unit`` says what numbers count, line or row; ``n_texts`` counts distinct texts in valid rows.
     """
 
     file: str
@@ -165,14 +155,14 @@ class DataReport:
 
     @property
     def n_bad(self) -> int:
-        """Rows that training would refuse."""
+        """The number of rows that training would reject."""
         return sum(fault.count for fault in self.faults)
 
     @property
     def is_usable(self) -> bool:
-        """Whether training would take the file."""
+        """Whether training would accept the file."""
         return not self.faults and not self.refusal
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, for JSON."""
+        """Return all fields for JSON."""
         return {"is_usable": self.is_usable, "n_bad": self.n_bad, **asdict(self)}

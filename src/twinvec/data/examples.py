@@ -1,4 +1,4 @@
-"""Training examples in memory: each different text once, and arrays of which text plays which role."""
+"""Training examples in memory: each distinct text once, and arrays of text indices for each role."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from twinvec.data.values import TARGETS, one_text, range_hint, texts_of
 from twinvec.errors import InputError, RowError
 from twinvec.types import Array, Ids
 
-__all__ = ["Example", "Examples", "Gathered", "check_whole", "gather_examples", "read_examples"]
+__all__ = ["Examples", "Gathered", "check_whole", "gather_examples", "read_examples"]
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
     """``n`` examples of one kind.
 
-    ``texts`` holds every different text once, in the order of first appearance. ``indices`` gives for each role of a
-    text its row in ``texts``: ``(n,)`` int64, or ``(n, n_negatives)`` for the role negative of ranked examples.
-    ``targets`` is ``(n,)``: numbers of classes (int64, names in ``labels``), scores from 0 to 1 or marks 0 and 1
-    (both float32), or None.
+    ``texts`` has every distinct text once, in the order of first appearance. ``indices`` maps each text role to rows
+    of ``texts``: ``(n,)`` int64, or ``(n, n_negatives)`` for the role negative of ranked examples. ``targets`` is
+    ``(n,)``: class numbers (int64, names in ``labels``), scores from 0 to 1, marks 0 and 1 (both float32), or None.
     """
 
     name: str
@@ -44,7 +43,7 @@ class Examples:
         return len(next(iter(self.indices.values())))
 
     def digest(self) -> str:
-        """SHA-256 over all that training sees: equal for equal examples, on any machine, whatever the file's name.
+        """SHA-256 of all that training sees: equal for equal examples, on any machine and for any file name.
 
         >>> one = Examples("a.txt", "texts", ["Hi."], {"text": np.array([0])})
         >>> one.digest() == Examples("b.csv", "texts", ["Hi."], {"text": np.array([0])}).digest()
@@ -53,7 +52,7 @@ class Examples:
         state = hashlib.sha256(json.dumps([self.kind, self.labels, len(self.texts)]).encode())
         for text in self.texts:
             data = text.encode()
-            state.update(len(data).to_bytes(8, "little") + data)  # the length keeps "ab", "c" apart from "a", "bc"
+            state.update(len(data).to_bytes(8, "little") + data)  # the length separates "ab", "c" from "a", "bc"
         arrays = {f"place {role}": array for role, array in sorted(self.indices.items())}
         if self.targets is not None:
             arrays["targets"] = self.targets
@@ -63,18 +62,18 @@ class Examples:
         return state.hexdigest()
 
 
-Target: TypeAlias = str | float | None  # the name of a class; a score or a mark; or there is none
+Target: TypeAlias = str | float | None  # a class name, a score or mark, or none
 
 
 class Example(NamedTuple):
-    """The texts of one row, roles in the order of the kind, and its target as the file has it."""
+    """The texts of one row, in the order of the roles, and its target as in the file."""
 
     texts: list[str]
     target: Target
 
 
 def row_parser(source: DataSource, columns: Mapping[str, tuple[str, ...]]) -> Callable[[Row], Example | None]:
-    """A function from a row to its example; None for a row that is to be ignored.
+    """Return a function that parses a row into an example, or None for an ignored row.
 
     >>> parse = row_parser(DataSource("a.csv", "texts"), {"text": ("text",)})
     >>> parse(Row("a.csv, line 2", {"text": "A cat."}, 2))
@@ -88,10 +87,8 @@ def row_parser(source: DataSource, columns: Mapping[str, tuple[str, ...]]) -> Ca
 
     def parse(row: Row) -> Example | None:
         target: Target = None
-        if target_of is not None:
-            target = target_of(row.values[target_column], source, where=row.where)
-            if target is None:
-                return None
+        if target_of and (target := target_of(row.values[target_column], source, where=row.where)) is None:
+            return None
         texts = [one_text(row.values[column], column, where=row.where) for column in single]
         for column in several:
             texts += texts_of(row.values[column], column, where=row.where)
@@ -102,7 +99,7 @@ def row_parser(source: DataSource, columns: Mapping[str, tuple[str, ...]]) -> Ca
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """What the good rows of a file hold. ``numbers`` is ``(n,)``: the ``unit``, line or row, of each example in it."""
+    """The valid rows of a file. ``numbers`` ``(n,)`` is the line or row number, by ``unit``, of each example."""
 
     file: str
     examples: Examples
@@ -113,8 +110,8 @@ class Gathered:
 
 
 def gather_examples(source: DataSource, table: Table, *, on_bad: Callable[[RowError], None]) -> Gathered:
-    """The examples in an open table. ``on_bad`` gets the error of every row that cannot be used, and may raise it."""
-    empty = InputError(f"{table.name} holds no rows.", hint="Give it at least one row.")
+    """Read the examples of an open table. ``on_bad`` gets the error of every invalid row, and may raise it."""
+    empty = InputError(f"{table.name} has no rows.", hint="Add at least one row.")
     if not table.columns:
         raise empty
     columns = find_columns(source, table)
@@ -139,7 +136,7 @@ def gather_examples(source: DataSource, table: Table, *, on_bad: Callable[[RowEr
 
 
 class _Builder:
-    """Grows as rows are read: each different text is held once, and 8 bytes for each place where it stands."""
+    """Collects examples: each distinct text once, and 8 bytes per occurrence."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -147,10 +144,10 @@ class _Builder:
         self.indices = array("q")
         self.targets: list[Target] = []
         self.numbers = array("q")
-        self.width: int | None = None  # texts in a row, as in the first
+        self.width: int | None = None  # texts per row, set by the first row
 
     def add(self, example: Example, number: int, *, where: str) -> None:
-        """Take in one example, which must have as many texts as the first."""
+        """Add an example, which must have as many texts as the first."""
         if len(example.texts) != self.width:
             if self.width is not None:
                 raise self._other_count(len(example.texts), where)
@@ -163,13 +160,13 @@ class _Builder:
     def _other_count(self, width: int, where: str) -> RowError:
         first, here = (count - len(self.kind.texts) for count in (self.width or 0, width))
         return RowError(
-            f"{where}: the row has {here} negatives, the first row {first}.",
-            fault="other number of negatives than in the first row",
-            hint="Give every row the same number; repeat one, or leave the rest out.",
+            f"{where}: the row has {here} negatives, but the first row has {first}.",
+            fault="different number of negatives than the first row",
+            hint="Use the same number in every row: repeat one, or drop the rest.",
         )
 
     def examples(self, source: DataSource) -> Examples:
-        """All that was taken in."""
+        """Return all examples added."""
         single = self.kind.texts
         grid = np.array(self.indices, dtype=np.int64).reshape(-1, self.width or len(single))
         indices = {role: grid[:, column].copy() for column, role in enumerate(single)}
@@ -199,7 +196,7 @@ TARGET_ARRAYS: dict[TargetValues | None, Callable[..., tuple[Array | None, tuple
 
 
 def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """Labels in the order of their class numbers: by name, or by value if all are whole numbers.
+    """Labels in the order of their class numbers: by name, or by value if all are integers.
 
     >>> sorted_labels({"10", "9", "-1"}), sorted_labels({"neutral", "entailment"})
     (('-1', '9', '10'), ('entailment', 'neutral'))
@@ -209,13 +206,13 @@ def sorted_labels(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=int) if are_numbers else names)
 
 
-LEAST_ROWS = 20  # for a judgement about the range of the scores
+LEAST_ROWS = 20  # needed to judge the score range
 LOW_PART = 0.2
 ROUNDING = 1e-6  # of float32
 
 
 def read_examples(source: DataSource) -> Examples:
-    """All examples of a file. The first row that cannot be used is an error that names its place."""
+    """Read all examples of a file. The first invalid row raises an error with its line or row number."""
     found = gather_examples(source, open_table(source.file, format=source.format), on_bad=_refuse)
     check_whole(found, source)
     return found.examples
@@ -226,21 +223,21 @@ def _refuse(error: RowError) -> NoReturn:
 
 
 def check_whole(found: Gathered, source: DataSource) -> None:
-    """Refuse a file whose rows are all ignored, or all at the bottom of the range of the scores."""
+    """Raise an error if all rows are ignored, or all scores are at the bottom of the score range."""
     if not len(found.examples):
         raise InputError(
             f"All {found.n_ignored:,} rows of {found.file} have an ignored label: {', '.join(source.ignore_labels)}.",
-            hint="Take labels out of ignore_labels (--ignore-label), or give another file.",
+            hint="Remove labels from ignore_labels (--ignore-label), or use another file.",
         )
     scores = found.examples.targets
     if find_kind(source.kind).values != "numbers" or scores is None or len(scores) < LEAST_ROWS:
         return
     low, high = source.score_range
-    # Six digits, so that what float32 adds to a score of 5 does not make it more than 5.
+    # Six digits, so that float32 rounding does not turn a score of 5 into more than 5.
     least, highest = (float(f"{low + float(end) * (high - low):.6g}") for end in (scores.min(), scores.max()))
     if float(scores.max()) <= LOW_PART + ROUNDING:
         raise InputError(
-            f"The highest of the {len(scores):,} scores of {found.file} is {highest:g}, far below the top of their "
-            f"range, {low:g} to {high:g}: the range is probably wrong.",
+            f"The highest of {len(scores):,} scores in {found.file} is {highest:g}, far below the top of the score "
+            f"range {low:g} to {high:g}: the range is probably wrong.",
             hint=range_hint(least, highest),
         )

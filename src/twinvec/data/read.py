@@ -34,26 +34,15 @@ from twinvec.errors import InputError, RowError
 from twinvec.extras import require
 from twinvec.types import Array
 
-__all__ = [
-    "TextRows",
-    "open_csv",
-    "open_jsonl",
-    "open_parquet",
-    "open_table",
-    "open_tsv",
-    "read_rows",
-    "read_text_rows",
-    "read_texts",
-    "write_parquet",
-]
+__all__ = ["TextRows", "open_table", "read_rows", "read_text_rows", "read_texts", "write_parquet"]
 
-Numbered: TypeAlias = tuple[int, dict[str, object] | RowError]  # a line's number, and its object or what is wrong
+Numbered: TypeAlias = tuple[int, dict[str, object] | RowError]  # a line number, and the object or error of that line
 
-MAX_BAD_LINES = 20  # before the first object; a file with more is of another format
+MAX_BAD_LINES = 20  # before the first object; with more, the file has another format
 
 
 def open_jsonl(source: str) -> Table:
-    """A table of JSON objects."""
+    """Open a file of JSON objects, one per line."""
     name = display_name(source)
     lines = _objects(source, name)
     head: list[Numbered] = []
@@ -80,16 +69,16 @@ def _objects(source: str, name: str) -> Iterator[Numbered]:
 def _object(text: str, where: str) -> dict[str, object]:
     try:
         row = json.loads(text)
-    except (ValueError, RecursionError) as error:  # ValueError also for a number of too many digits
+    except (ValueError, RecursionError) as error:  # ValueError also for a number with too many digits
         raise RowError(
             f"{where} is not JSON: {error}.", fault="not JSON", hint="Write one JSON object per line."
         ) from error
     if not isinstance(row, dict) or not row:
-        shown = "an empty object" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
+        found = "an empty object" if isinstance(row, dict) else f"a {type(row).__name__}, not an object"
         raise RowError(
-            f"{where} holds {shown}.",
-            fault="no JSON object",
-            hint='Write rows like {"text": "..."}, or read plain lines with the format: lines.',
+            f"{where} is {found}.",
+            fault="not a JSON object",
+            hint='Write rows like {"text": "..."}, or use the format lines for plain text.',
         )
     return row
 
@@ -104,19 +93,19 @@ def _json_records(columns: Sequence[str], *, lines: Iterable[Numbered], source: 
         except KeyError as error:
             yield RowError(
                 f"{source}, line {number} has no column {error.args[0]!r}, only: {', '.join(row) or 'nothing'}.",
-                fault="a column is missing in the row",
+                fault="missing column",
                 hint="Write all columns in every row.",
             )
         else:
             yield number, values
 
 
-LONGEST_FIELD = 2**31 - 1  # characters; csv counts them in a C long, which has 32 bits on some systems
+LONGEST_FIELD = 2**31 - 1  # characters; csv uses a C long, which has 32 bits on some systems
 _raising = Lock()
 
 
 class _Reader(Protocol):
-    """What ``csv.reader`` returns: rows, and the number of lines read so far."""
+    """The type of ``csv.reader``: rows, and the number of lines read so far."""
 
     @property
     def line_num(self) -> int: ...
@@ -125,19 +114,19 @@ class _Reader(Protocol):
 
 
 def open_csv(source: str) -> Table:
-    """Comma separated values; quoted fields may span lines."""
+    """Open comma-separated values; quoted fields may span lines."""
     lines = _Lines(source)
     return _open(source, csv.reader(lines, strict=True), lines)
 
 
 def open_tsv(source: str) -> Table:
-    """Tab separated values; a quote is a character like any other."""
+    """Open tab-separated values; quotes have no special meaning."""
     lines = _Lines(source)
     return _open(source, csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), lines)
 
 
 class _Lines:
-    """The lines of a source, for csv to read. ``n_waiting`` counts the characters of the row that is not yet whole."""
+    """The lines of a source, for csv to read. ``n_waiting`` counts the characters of the current, incomplete row."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -152,9 +141,9 @@ class _Lines:
 
 
 def _allow_fields(n_characters: int) -> None:
-    """Let csv read fields of this many characters.
+    """Allow csv fields of this many characters.
 
-    Its limit (by default 131,072) is the whole process's, so it is only ever raised, and only as far as a row needs.
+    The limit (131,072 by default) applies to the whole process, so it is only raised, and only as far as needed.
     """
     with _raising:
         if csv.field_size_limit() < n_characters <= LONGEST_FIELD:
@@ -173,7 +162,7 @@ def _open(source: str, reader: _Reader, lines: _Lines) -> Table:
 
 
 def _separated_rows(reader: _Reader, lines: _Lines, source: str) -> Iterator[list[str] | RowError]:
-    """The rows; csv goes on with the next line after one that it cannot read."""
+    """The rows; after an invalid row, csv continues with the next line."""
     while True:
         try:
             for row in reader:
@@ -185,7 +174,7 @@ def _separated_rows(reader: _Reader, lines: _Lines, source: str) -> Iterator[lis
             yield RowError(
                 f"{source}, line {reader.line_num}: {error}.",
                 fault="broken quotes, or a field over the size limit",
-                hint="Check the quotes: a quote within a quoted field is doubled, and the field ends with one.",
+                hint="Check the quotes: double a quote inside a quoted field, and close the field.",
             )
 
 
@@ -199,31 +188,31 @@ def _separated_records(
             yield row
         elif len(row) == len(names):
             yield reader.line_num, pick(row)
-        elif not row and len(names) == 1:  # of a single column, an empty line is an empty text
+        elif not row and len(names) == 1:  # with a single column, an empty line is an empty text
             yield reader.line_num, [""]
         elif row:
             yield RowError(
                 f"{source}, line {reader.line_num}: the row has {len(row)} fields, "
-                f"the first row {len(names)} ({', '.join(names)}).",
+                f"but the header has {len(names)} ({', '.join(names)}).",
                 fault="wrong number of fields",
-                hint="Quote fields that hold the separator, and write empty fields too.",
+                hint="Quote fields that contain the separator, and write empty fields too.",
             )
 
 
-READ_ROWS, WRITE_ROWS = 1024, 8192  # rows held at once; a written row group of width 384 is 12 MB
+READ_ROWS, WRITE_ROWS = 1024, 8192  # rows in memory at a time; a row group of width 384 is 12 MB
 
 
 def open_parquet(source: str) -> Table:
-    """A parquet file, read batch by batch, and of it only the columns asked for."""
+    """Open a parquet file, which is read batch by batch, and only the requested columns."""
     if source == STDIN:
         raise InputError("Parquet cannot be read from standard input.", hint="Save it to a file first.")
     path = check_file(source)
     with _opened(path) as file:
         names = tuple(file.schema_arrow.names)
-    return Table(source, names, "row", partial(_records, path))
+    return Table(source, names, "row", partial(_parquet_records, path))
 
 
-def _records(path: Path, columns: Sequence[str]) -> Iterator[Record]:
+def _parquet_records(path: Path, columns: Sequence[str]) -> Iterator[Record]:
     with _opened(path) as file:
         batches = file.iter_batches(batch_size=READ_ROWS, columns=list(columns))
         rows = (zip(*(batch.column(name).to_pylist() for name in columns), strict=True) for batch in batches)
@@ -232,7 +221,7 @@ def _records(path: Path, columns: Sequence[str]) -> Iterator[Record]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    arrow = _pyarrow("Reading parquet")
+    arrow = require("pyarrow", extra="tables", feature="Reading parquet")
     parquet = require("pyarrow.parquet", extra="tables", feature="Reading parquet")
     try:
         with parquet.ParquetFile(path) as file:
@@ -243,8 +232,8 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def write_parquet(rows: Iterable[tuple[str, Array]], file: IO[bytes]) -> int:
-    """Write columns ``text`` and ``vector`` (a list of fixed size); returns the number of rows."""
-    arrow = _pyarrow("Writing parquet")
+    """Write columns ``text`` and ``vector`` (a fixed-size list), and return the number of rows."""
+    arrow = require("pyarrow", extra="tables", feature="Writing parquet")
     parquet = require("pyarrow.parquet", extra="tables", feature="Writing parquet")
     rows = iter(rows)
     first = next(rows)
@@ -266,54 +255,47 @@ def _table(chunk: list[tuple[str, Array]], schema: Any, *, arrow: ModuleType) ->
     return arrow.Table.from_arrays([arrow.array(texts, arrow.string()), lists], schema=schema)
 
 
-def _pyarrow(feature: str) -> ModuleType:
-    return require("pyarrow", extra="tables", feature=feature)
-
-
 Item = TypeVar("Item")
 
-LINES_COLUMN = "text"  # what the one column of a file of plain lines is called
+LINES_COLUMN = "text"  # the column name of plain lines
 
 
 def open_table(path: str | Path, *, format: str | None = None) -> Table:
-    """A file, or standard input for ``-``, with the names of its columns; rows are read as they are asked for.
+    """Open a file, or standard input for ``-``, and read its column names; rows are read on demand.
 
-    A file without any row of names or object has no columns. Plain lines have one, called text.
+    A file without a header or object has no columns. Plain lines have one, called text.
     """
     return OPENERS[read_format(str(path), format)](str(path))
 
 
 def read_texts(path: str | Path, column: str | None = None, *, format: str | None = None) -> Iterator[str]:
-    """The texts of a file, or of standard input for ``-``.
+    """Read the texts of a file, or of standard input for ``-``.
 
-    ``column`` names the column of the texts; without it, it is the only one, or the one called text, sentence
-    or content.
+    ``column`` is the column of the texts; by default, the only one, or the one called text, sentence or content.
     """
     if column is not None and read_format(str(path), format) == "lines":
         raise _no_columns(column)
     table = open_table(path, format=format)
     texts = _texts(table, column) if table.columns else iter(())
-    return _with_first(texts, problem=f"{table.name} holds no texts.")
+    return _with_first(texts, problem=f"{table.name} has no texts.")
 
 
 def read_rows(path: str | Path, columns: Sequence[str], *, format: str | None = None) -> Iterator[Row]:
-    """The rows of a file, or of standard input for ``-``: of each its place, and its values in ``columns``.
+    """Read the rows of a file, or of standard input for ``-``, with their values in ``columns``.
 
-    Values are strings in csv and tsv, and what the file holds in jsonl and parquet.
+    Values are strings in csv and tsv, and have the type stored in the file in jsonl and parquet.
     """
     if list(columns) != [LINES_COLUMN] and read_format(str(path), format) == "lines":
         raise _no_columns(*columns)
     table = open_table(path, format=format)
-    rows: Iterator[Row] = iter(())
     if table.columns:
         check_columns(table.columns, columns, source=table.name)
-        rows = _rows(table, columns)
-    return _with_first(rows, problem=f"{table.name} holds no rows.")
+    return _with_first(_rows(table, columns), problem=f"{table.name} has no rows.")
 
 
 @dataclass(frozen=True, slots=True)
 class TextRows:
-    """The texts of a file, and beside each the values of all columns."""
+    """The texts of a file, with the values of all columns for each."""
 
     texts: list[str]
     columns: tuple[str, ...]
@@ -322,15 +304,14 @@ class TextRows:
 
 
 def read_text_rows(path: str | Path, column: str | None = None, *, format: str | None = None) -> TextRows:
-    """All rows of a file, or of standard input for ``-``; refuses one without rows, and a row without a text."""
+    """Read all rows of a file, or of standard input for ``-``; every row must have a text."""
     found = read_format(str(path), format)
     if column is not None and found == "lines":
         raise _no_columns(column)
     table = open_table(path, format=format)
     chosen = choose_column(table.columns, column, source=table.name) if table.columns else ""
-    rows = _rows(table, table.columns) if table.columns else iter(())
     texts, values = [], []
-    for row in _with_first(rows, problem=f"{table.name} holds no texts."):
+    for row in _with_first(_rows(table, table.columns), problem=f"{table.name} has no texts."):
         texts.append(text_of(row.values[chosen], chosen, where=row.where))
         values.append(list(row.values.values()))
     return TextRows(texts, table.columns, values, found)
@@ -346,32 +327,29 @@ def _texts(table: Table, column: str | None) -> Iterator[str]:
 
 
 def _rows(table: Table, columns: Sequence[str]) -> Iterator[Row]:
-    for row in table.rows(columns):
+    for row in table.rows(columns) if table.columns else ():
         if isinstance(row, RowError):
             raise row
         yield row
 
 
-def _no_columns(*asked: str) -> InputError:
+def _no_columns(*columns: str) -> InputError:
     return InputError(
-        f"Plain lines have no columns, so there is no column {' or '.join(map(repr, asked))}.",
-        hint="Leave the column out, or name the format: csv, tsv, jsonl or parquet.",
+        f"Plain lines have no columns, so there is no column {' or '.join(map(repr, columns))}.",
+        hint="Omit the column, or set the format: csv, tsv, jsonl or parquet.",
     )
 
 
 def _with_first(items: Iterator[Item], *, problem: str) -> Iterator[Item]:
     for first in items:
         return chain([first], items)
-    raise InputError(problem, hint="Give it at least one row.")
+    raise InputError(problem, hint="Add at least one row.")
 
 
 def open_lines(source: str) -> Table:
-    """Every line as a row with one text."""
-    return Table(display_name(source), (LINES_COLUMN,), "line", lambda _: _line_records(source))
-
-
-def _line_records(source: str) -> Iterator[tuple[int, list[str]]]:
-    return ((number, [text]) for number, text in decoded_lines(source))
+    """Open plain text; every line is a row with one text."""
+    name = display_name(source)
+    return Table(name, (LINES_COLUMN,), "line", lambda _: ((number, [text]) for number, text in decoded_lines(source)))
 
 
 OPENERS: dict[str, Callable[[str], Table]] = {

@@ -1,4 +1,4 @@
-"""Kinds of training examples, the roles of their columns, and where they are read from."""
+"""Kinds of training examples, the roles of their columns, and the settings of a data file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from twinvec.data.table import Table, check_columns
 from twinvec.errors import InputError, UnknownNameError, check_name
 
 __all__ = [
-    "KINDS",
     "TEXT_ROLES",
     "DataSource",
     "Kind",
@@ -33,12 +32,11 @@ TargetValues = Literal["names", "numbers", "marks"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a row of examples holds.
+    """The content of a row of examples.
 
-    ``texts`` are the roles that hold one text each, ``many`` the role that may hold none, one or several. ``values``
-    says what the target is: the name of a class, a number within a range, or a mark, 0 or 1. In a symmetric kind
-    it does not matter which of the two texts comes first. Rows of a grouped kind that share texts may be trained on
-    in one batch.
+    ``texts`` are the roles with one text each; ``many`` is a role with any number of texts. ``values`` is the type of
+    the target: a class name, a number in a range, or a mark (0 or 1). In a symmetric kind, the order of the two texts
+    does not matter. In a grouped kind, rows that share texts may be in one training batch.
     """
 
     name: ExampleKind
@@ -51,21 +49,21 @@ class Kind:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The roles that every row must fill."""
+        """The required roles."""
         return self.texts + ((self.target,) if self.target else ())
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """All roles, those of the texts first."""
+        """All roles, text roles first."""
         return self.text_roles + ((self.target,) if self.target else ())
 
     @property
     def text_roles(self) -> tuple[str, ...]:
-        """The roles of texts, that of several texts last."""
+        """The roles of texts; the one with several texts comes last."""
         return self.texts + ((self.many,) if self.many else ())
 
 
-# In the order in which a kind is guessed from column names: the first whose needed roles are all there.
+# Guessing a kind from column names takes the first whose required roles are all present.
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -73,7 +71,7 @@ KINDS: dict[str, Kind] = {
         Kind("scored_pairs", ("text1", "text2"), target="score", values="numbers", is_symmetric=True, is_grouped=True),
         Kind("marked_pairs", ("text1", "text2"), target="label", values="marks", is_symmetric=True, is_grouped=True),
         Kind("triplets", ("anchor", "positive", "negative"), is_grouped=True),
-        Kind("ranked", ("anchor", "positive"), many="negative"),  # wants different texts in a batch
+        Kind("ranked", ("anchor", "positive"), many="negative"),  # needs distinct texts in a batch
         Kind("texts", ("text",)),
     )
 }
@@ -81,7 +79,7 @@ TEXT_ROLES: tuple[str, ...] = tuple(dict.fromkeys(role for kind in KINDS.values(
 
 
 def find_kind(name: str) -> Kind:
-    """The kind of that name.
+    """Return the kind with this name.
 
     >>> find_kind("triplets").texts
     ('anchor', 'positive', 'negative')
@@ -91,7 +89,7 @@ def find_kind(name: str) -> Kind:
 
 
 def guess_kind(columns: Collection[str], *, source: str) -> Kind:
-    """The first kind whose roles all have a column of their name.
+    """Return the first kind whose required roles are all names of columns.
 
     >>> guess_kind(["genre", "score", "text1", "text2"], source="sts.tsv").name
     'scored_pairs'
@@ -101,21 +99,21 @@ def guess_kind(columns: Collection[str], *, source: str) -> Kind:
             return kind
     needs = "; ".join(f"{kind.name} ({', '.join(kind.needed)})" for kind in KINDS.values())
     raise InputError(
-        f"The columns of {source} fit no kind of examples: {', '.join(columns)}.",
-        hint=f"Say which column plays which role, as in --columns premise=sentence1. Kinds and their roles: {needs}.",
+        f"The columns of {source} match no kind of examples: {', '.join(columns)}.",
+        hint=f"Map columns to roles, for example --columns premise=sentence1. Kinds and their roles: {needs}.",
     )
 
 
 @dataclass(frozen=True)
 class DataSource:
-    """A file of examples. A role that ``columns`` does not mention is read from the column of its own name.
+    """A file of examples. A role that is not in ``columns`` is read from the column with the name of the role.
 
     Args:
-        columns: role -> its column; for the role ``negative`` of ranked examples also several columns.
-        format: csv, tsv, jsonl, parquet or lines; by default the ending of the file says it.
-        labels: names of the classes, in the order of their numbers; by default those found, sorted.
-        ignore_labels: rows with one of these labels are left out.
-        score_range: the lowest and the highest possible score; scores are scaled from it to 0 .. 1.
+        columns: role -> column; the role ``negative`` of ranked examples may have several columns.
+        format: csv, tsv, jsonl, parquet or lines; by default, the file extension decides.
+        labels: Class names in the order of their numbers; by default, those in the file, sorted.
+        ignore_labels: Rows with one of these labels are skipped.
+        score_range: The lowest and the highest possible score; scores are scaled from it to 0 .. 1.
     """
 
     file: str | Path
@@ -130,7 +128,7 @@ class DataSource:
         kind = find_kind(self.kind)
         if self.format is not None and self.format not in FORMATS:
             raise UnknownNameError("format", self.format, FORMATS)
-        # Lists come from TOML and JSON; kept as tuples, they stay as they were checked.
+        # TOML and JSON give lists; tuples cannot change after the check.
         object.__setattr__(self, "columns", {role: _column(role, names) for role, names in self.columns.items()})
         if self.labels is not None:
             object.__setattr__(self, "labels", _names(self.labels, "labels"))
@@ -140,7 +138,7 @@ class DataSource:
         _check_target(kind, self)
 
     def columns_of(self, role: str) -> tuple[str, ...]:
-        """The columns of a role: those it was mapped to, or the one of its own name."""
+        """The columns of a role: those it is mapped to, or the one with its name."""
         names = self.columns.get(role, role)
         return (names,) if isinstance(names, str) else names
 
@@ -148,7 +146,7 @@ class DataSource:
 def guess_source(
     file: str | Path, columns: Mapping[str, str | tuple[str, ...]], *, score_range: tuple[float, float]
 ) -> DataSource:
-    """A file whose columns say what kind of examples it holds; the range is used if that kind has scores."""
+    """A file whose kind is guessed from its columns; ``score_range`` applies if that kind has scores."""
     kind = guess_kind([*open_table(file).columns, *columns], source=str(file))
     return DataSource(
         file, kind.name, columns, score_range=score_range if kind.values == "numbers" else DEFAULT_SCORE_RANGE
@@ -156,7 +154,7 @@ def guess_source(
 
 
 def parse_roles(pairs: Iterable[str]) -> dict[str, str | tuple[str, ...]]:
-    """Columns by role from texts such as ``premise=sentence1``; a role given twice has several columns.
+    """Parse strings like ``premise=sentence1`` into columns by role; a repeated role has several columns.
 
     >>> parse_roles(["premise=sentence1", "negative=n1", "negative=n2"])
     {'premise': 'sentence1', 'negative': ('n1', 'n2')}
@@ -165,7 +163,7 @@ def parse_roles(pairs: Iterable[str]) -> dict[str, str | tuple[str, ...]]:
     for pair in pairs:
         role, _, column = (part.strip() for part in pair.partition("="))
         if not role or not column:
-            raise InputError(f"{pair!r} is not of the form ROLE=COLUMN.", hint="Write, for example, premise=sentence1.")
+            raise InputError(f"{pair!r} does not have the form ROLE=COLUMN.", hint="Example: premise=sentence1.")
         found.setdefault(role, []).append(column)
     return {role: names[0] if len(names) == 1 else tuple(names) for role, names in found.items()}
 
@@ -176,16 +174,16 @@ def _check_columns(kind: Kind, source: DataSource) -> None:
             raise UnknownNameError(f"role of {kind.name}:", role, kind.roles)
         if len(source.columns_of(role)) > 1 and role != kind.many:
             raise InputError(
-                f"The role {role!r} of {kind.name} was given {len(names)} columns: {', '.join(names)}.",
-                hint="Name one; only 'negative' of the kind ranked may have several.",
+                f"The role {role!r} of {kind.name} is mapped to {len(names)} columns: {', '.join(names)}.",
+                hint="Name only one; several are allowed only for 'negative' of the kind ranked.",
             )
     taken: dict[str, str] = {}
     for role in (role for role in kind.roles if role != kind.many or role in source.columns):
         for column in source.columns_of(role):
             if column in taken:
                 raise InputError(
-                    f"The column {column!r} was given to the role {taken[column]!r} and to {role!r}.",
-                    hint="Give every role a column of its own; one that is not mapped takes the column of its name.",
+                    f"The column {column!r} is used twice, for the roles {taken[column]!r} and {role!r}.",
+                    hint="Use a different column for each role; an unmapped role uses the column with its name.",
                 )
             taken[column] = role
 
@@ -193,24 +191,24 @@ def _check_columns(kind: Kind, source: DataSource) -> None:
 def _check_target(kind: Kind, source: DataSource) -> None:
     if source.labels is not None:
         if kind.values != "names":
-            raise InputError(f"Examples of the kind {kind.name} have no named labels, but labels were given.")
+            raise InputError(f"Examples of the kind {kind.name} have no class labels, but labels is set.")
         twice = [name for name, count in Counter(source.labels).items() if count > 1]
         both = sorted(set(source.labels) & set(source.ignore_labels))
         if not source.labels or twice or both:
-            what = f"{twice[0]!r} twice" if twice else f"{both[0]!r}, which is also ignored" if both else "none"
-            raise InputError(f"The labels name {what}: {source.labels}.", hint="Name each label once.")
+            what = f"{twice[0]!r} twice" if twice else f"{both[0]!r}, which is also ignored" if both else "no names"
+            raise InputError(f"labels has {what}: {source.labels}.", hint="List each label once.")
     if source.ignore_labels and kind.target != "label":
-        raise InputError(f"Examples of the kind {kind.name} have no labels, but ignore_labels were given.")
+        raise InputError(f"Examples of the kind {kind.name} have no labels, but ignore_labels is set.")
     if source.score_range != DEFAULT_SCORE_RANGE and kind.values != "numbers":
-        raise InputError(f"Examples of the kind {kind.name} have no scores, but score_range was given.")
+        raise InputError(f"Examples of the kind {kind.name} have no scores, but score_range is set.")
 
 
-def _column(role: str, given: object) -> str | tuple[str, ...]:
-    names = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+def _column(role: str, value: object) -> str | tuple[str, ...]:
+    names = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise InputError(
-            f"The column of the role {role!r} must be a name, or several, got {given!r}.",
-            hint='Write columns = {premise = "sentence1"}.',
+            f"The column of the role {role!r} must be a name or a list of names, got {value!r}.",
+            hint='Example: columns = {premise = "sentence1"}.',
         )
     return names if len(names) > 1 else names[0]
 
@@ -224,17 +222,17 @@ def _names(names: Iterable[object], what: str) -> tuple[str, ...]:
     return tuple(str(name) for name in found)
 
 
-def _range(given: Sequence[float]) -> tuple[float, float]:
+def _range(value: Sequence[float]) -> tuple[float, float]:
     try:
-        low, high = (float(end) for end in given if not isinstance(end, (str, bool)))
+        low, high = (float(end) for end in value if not isinstance(end, (str, bool)))
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"score_range must be two numbers, got {given!r}.", hint="Write (0, 5).") from error
+        raise InputError(f"score_range must be two numbers, got {value!r}.", hint="Example: (0, 5).") from error
     if not (low < high and math.isfinite(low) and math.isfinite(high)):
-        raise InputError(f"score_range must go from a low number to a higher one, got {low:g} to {high:g}.")
+        raise InputError(f"score_range must be a low number and a higher one, both finite, got {low:g} and {high:g}.")
     return low, high
 
 
-# What others call the columns of a role. Only ever suggested, never read without being asked.
+# Common names for the columns of a role. Only suggested, never used automatically.
 OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "premise": ("sentence1", "text1", "sentence_A"),
     "hypothesis": ("sentence2", "text2", "sentence_B"),
@@ -250,7 +248,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
 
 
 def find_columns(source: DataSource, table: Table) -> dict[str, tuple[str, ...]]:
-    """The columns of each role, roles in the order of the kind; ``negative`` of ranked examples only if it has any."""
+    """The columns of each role, in the order of the kind; ``negative`` of ranked examples only if there are any."""
     kind = find_kind(source.kind)
     columns = {role: source.columns_of(role) for role in kind.roles if role != kind.many}
     is_free = kind.many in table.columns and (kind.many,) not in columns.values()
@@ -274,12 +272,12 @@ def _no_column(missing: dict[str, str], source: DataSource, *, table: Table) -> 
     return InputError(
         f"{table.name} has no column for the role{'s' * (len(missing) > 1)} {shown} of {source.kind}; "
         f"its columns are: {', '.join(table.columns)}.",
-        hint=f"Name it: columns = {{{recipe}}} in a recipe, {options} on the command line.",
+        hint=f"Map it: columns = {{{recipe}}} in a recipe, {options} on the command line.",
     )
 
 
 def _likely(role: str, column: str, *, free: Sequence[str]) -> str:
-    """A column that may be the one meant, as an example to show; else a word in its place.
+    """The most likely column for a role, to suggest in a hint; "COLUMN" if there is none.
 
     >>> _likely("premise", "premise", free=["id", "sentence1", "sentence2"])
     'sentence1'

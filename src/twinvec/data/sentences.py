@@ -1,4 +1,4 @@
-"""Sentences: the one splitter, English function words, and the docstrings of Python's library as sample text."""
+"""Split sentences, list English function words, and collect sentences from Python's docstrings as sample text."""
 
 from __future__ import annotations
 
@@ -14,20 +14,11 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "are_near_duplicates",
-    "docstring_sentences",
-    "gather_sentences",
-    "python_files",
-    "shared_words",
-    "split_sentences",
-    "words",
-]
+__all__ = ["FUNCTION_WORDS", "are_near_duplicates", "gather_sentences", "shared_words", "split_sentences"]
 
 SKIPPED_FOLDERS = frozenset({"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"})
 MIN_WORDS, MAX_WORDS = 3, 60
-MIN_PLAIN = 0.75  # share of words that are only letters: below it, a sentence is code, a path or a formula
+MIN_PLAIN = 0.75  # minimum share of purely alphabetic words; below it, the text is code, a path or a formula
 
 NEW_ITEM = re.compile(r"(?:^|\n)\s*(?:[-*+o]|\d+[.)])\s+")
 NO_PROSE = re.compile(r"^\s*(?:>>>|\.\.\. |\.\. |[-=~^+|#*]{3})|\S {3,}\S|\t", re.MULTILINE)
@@ -35,7 +26,7 @@ PLAIN_WORD = re.compile(r"[(\"'`]?[A-Za-z]+(?:['-][A-Za-z]+)*['\"`)]?[.,:;!?]?")
 
 
 def gather_sentences(n: int, root: Path | None = None) -> list[str]:
-    """The first ``n`` different sentences in the docstrings below ``root``; fewer if there are fewer."""
+    """The first ``n`` distinct sentences in the docstrings below ``root``, or all if there are fewer."""
     folder = Path(sysconfig.get_path("stdlib")) if root is None else root
     found = (
         sentence
@@ -48,7 +39,7 @@ def gather_sentences(n: int, root: Path | None = None) -> list[str]:
 
 
 def python_files(root: Path) -> list[Path]:
-    """The modules below ``root``, nearest first, without tests and installed packages."""
+    """The modules below ``root``, topmost first, without tests and installed packages."""
     found: list[Path] = []
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = [name for name in subfolders if name not in SKIPPED_FOLDERS]
@@ -57,10 +48,10 @@ def python_files(root: Path) -> list[Path]:
 
 
 def docstrings(file: Path) -> Iterator[str]:
-    """The docstrings of a module, its classes and functions, in order; none if it is not Python."""
+    """The docstrings of a module, its classes and functions, in order; none if the file is not valid Python."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # bad escapes in the file's strings
+            warnings.simplefilter("ignore")  # invalid escapes in the file's strings
             tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, OSError):
         return
@@ -74,7 +65,7 @@ def docstrings(file: Path) -> Iterator[str]:
 
 
 def docstring_sentences(docstring: str) -> list[str]:
-    """The sentences of a docstring, white space folded; no examples, tables, code or headings.
+    """The sentences of a docstring, white space collapsed, without examples, tables, code or headings.
 
     >>> docstring_sentences("Open a file.  It must\\n exist already.\\n\\n>>> open('a')")
     ['Open a file.', 'It must exist already.']
@@ -85,7 +76,7 @@ def docstring_sentences(docstring: str) -> list[str]:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a text reads like a sentence: a capital, a full stop, and mostly plain words.
+    """Whether a text looks like a sentence: a capital letter, end punctuation, and mostly plain words.
 
     >>> is_sentence("Return the sum of both numbers."), is_sentence("X = a[0] + b->c.")
     (True, False)
@@ -98,7 +89,7 @@ def is_sentence(text: str) -> bool:
 
 @contextmanager
 def gc_disabled() -> Iterator[None]:
-    """Disable the garbage collector meanwhile: syntax trees are very many objects without cycles."""
+    """Disable garbage collection in a block: syntax trees have very many objects and no cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -118,7 +109,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def different(texts: Iterable[str]) -> Iterator[str]:
-    """Texts whose words were not seen before."""
+    """The texts whose words did not occur in an earlier text."""
     seen: set[tuple[str, ...]] = set()
     for text in texts:
         key = words(text)
@@ -128,7 +119,7 @@ def different(texts: Iterable[str]) -> Iterator[str]:
 
 
 def are_near_duplicates(left: str, right: str) -> bool:
-    """Whether both have the same words in any order, but for one that is added, dropped or changed.
+    """Whether two texts have the same words in any order, except for one added, dropped or changed word.
 
     >>> are_near_duplicates("Return the name.", "Return a name!"), are_near_duplicates("Go up.", "Come down.")
     (True, False)
@@ -138,7 +129,7 @@ def are_near_duplicates(left: str, right: str) -> bool:
 
 
 def shared_words(left: str, right: str) -> float:
-    """The share of common words among all words of both.
+    """The share of common words among all words of two texts (Jaccard similarity).
 
     >>> shared_words("Open the file.", "Close the file!")
     0.5
@@ -156,7 +147,7 @@ LONGEST_ABBREVIATION = 8
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a paragraph, white space folded. A full stop after an abbreviation or an initial ends none.
+    """Split a paragraph into sentences, white space collapsed. Abbreviations and initials do not end a sentence.
 
     >>> split_sentences("Dr. A. Smith came at 5.30 p.m. on Monday. He left! Why?")
     ['Dr. A. Smith came at 5.30 p.m. on Monday.', 'He left!', 'Why?']
@@ -170,7 +161,7 @@ def split_sentences(text: str) -> list[str]:
     return [sentence for sentence in [*sentences, folded[start:].strip()] if sentence]
 
 
-# Words of grammar, which every English text has.
+# English function words.
 ARTICLES = "a an the this that these those each every either neither some any no all both half such another other"
 PRONOUNS = (
     "i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself "

@@ -1,6 +1,6 @@
-"""The public files of the data sets, as tables: one function for each form in which they are handed out.
+"""Parse the original files of public data sets into tables, with one function per file format.
 
-Each takes the downloaded files and yields tables. Nothing is unpacked to disk: members are read by their names.
+Each takes the downloaded files and yields tables. Archives are not extracted to disk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class RawTable(NamedTuple):
-    """A table for the data folder: its path there (without ending), its columns, and its rows."""
+    """A table for the data folder: its path (without extension), columns and rows."""
 
     path: str
     columns: tuple[str, ...]
@@ -46,7 +46,7 @@ Reader = Callable[[Sequence[Path]], Iterator[RawTable]]
 
 NLI = "label", "premise", "hypothesis"
 SCORED = "score", "text1", "text2"
-# folder, negative file, positive file; for subj the "positive" ones are subjective
+# folder, negative file, positive file; for subj, "positive" means subjective
 REVIEWS = {
     "mr": ("rt10662", "rt-polarity.neg", "rt-polarity.pos"),
     "cr": ("customerr", "custrev.neg", "custrev.pos"),
@@ -89,7 +89,7 @@ def _year_rows(archive: Path, subsets: dict[str, str]) -> Iterator[Sequence[str]
         if len(texts) != len(gold):
             raise InputError(f"{archive.name}: {subset} has {len(texts)} pairs, but {len(gold)} scores.")
         for pair, score in zip(texts, gold, strict=True):
-            if score.strip():  # pairs that nobody judged have an empty line
+            if score.strip():  # pairs without a score have an empty line
                 yield (subset, score.strip(), *pair.split("\t")[:2])
 
 
@@ -116,7 +116,7 @@ def read_kornli(files: Sequence[Path]) -> Iterator[RawTable]:
 
 
 def read_klue_sts(files: Sequence[Path]) -> Iterator[RawTable]:
-    """KLUE STS: a JSON list; the score is the mean that was not rounded."""
+    """KLUE STS: a JSON list; the score is the unrounded mean."""
     items = json.loads(_text(files[0].read_bytes()))
     rows = ((item["source"], str(item["labels"]["real-label"]), item["sentence1"], item["sentence2"]) for item in items)
     yield RawTable("korean/klue-sts-dev", ("source", *SCORED), rows)
@@ -150,14 +150,14 @@ def read_mrpc(files: Sequence[Path]) -> Iterator[RawTable]:
 
 
 def read_sst2(files: Sequence[Path]) -> Iterator[RawTable]:
-    """SST-2 as SentEval has it: text, tab, label."""
+    """SST-2 in the version of SentEval: text, tab, label."""
     for split, file in zip(("train", "dev", "test"), files, strict=True):
         cells = [line.rpartition("\t") for line in _lines(_text(file.read_bytes()))]
         yield RawTable(f"transfer/sst2-{split}", ("label", "text"), ((label, text) for text, _, label in cells))
 
 
 def read_reviews(files: Sequence[Path]) -> Iterator[RawTable]:
-    """MR, CR, SUBJ and MPQA: a zip with a file of lines for each class."""
+    """MR, CR, SUBJ and MPQA: a zip with one file of lines per class."""
     for name, (folder, negative, positive) in REVIEWS.items():
         rows = [
             (str(label), line)
@@ -168,7 +168,7 @@ def read_reviews(files: Sequence[Path]) -> Iterator[RawTable]:
 
 
 def read_cranfield(files: Sequence[Path]) -> Iterator[RawTable]:
-    """Cranfield: SMART's format of fields (.I .T .A .B .W). Judgements number queries by their order, and so do we."""
+    """Cranfield in the SMART format (.I .T .A .B .W). Query ids are positions, as in the relevance judgments."""
     documents = _smart(_tarred(files[0], "cran.all.1400"))
     rows = ((each["I"], each.get("T", ""), each.get("W", "")) for each in documents)
     yield RawTable("search/cranfield-docs", ("id", "title", "text"), rows)
@@ -176,13 +176,13 @@ def read_cranfield(files: Sequence[Path]) -> Iterator[RawTable]:
     texts = ((str(number), each.get("W", "")) for number, each in enumerate(queries, start=1))
     yield RawTable("search/cranfield-queries", ("id", "text"), texts)
     judged = (line.split()[:3] for line in _lines(_tarred(files[0], "cranqrel")))
-    # -1 marks one document of each query and is counted as 1, the most relevant
+    # -1 marks one document per query and counts as 1, the most relevant grade
     grades = ((query, document, "1" if grade == "-1" else grade) for query, document, grade in judged)
     yield RawTable("search/cranfield-qrels", ("query", "doc", "grade"), grades)
 
 
 def _smart(text: str) -> Iterator[dict[str, str]]:
-    """The records of a file in SMART's format, field by field."""
+    """The records of a file in the SMART format, as fields."""
     for record in re.split(r"^\.I ", text, flags=re.MULTILINE)[1:]:
         number, _, rest = record.partition("\n")
         parts = re.split(r"^\.([A-Z])[ \t]*\n", rest, flags=re.MULTILINE)
@@ -190,7 +190,7 @@ def _smart(text: str) -> Iterator[dict[str, str]]:
 
 
 def _lines(text: str, *, keep_empty: bool = False) -> list[str]:
-    """Lines that end in a line feed and nothing else: texts may hold the other characters ``splitlines`` breaks at."""
+    """Split at line feeds only: texts may contain the other characters at which ``splitlines`` breaks."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if keep_empty:
         return lines[:-1] if not lines[-1] else lines
@@ -203,16 +203,19 @@ def _text(content: bytes, encoding: str = "utf-8-sig") -> str:
 
 def _zipped(file: Path, ending: str, *, encoding: str = "utf-8-sig") -> str:
     with zipfile.ZipFile(file) as archive:
-        found = [name for name in archive.namelist() if name.endswith(ending) and "__MACOSX" not in name]
-        if not found:
-            raise InputError(f"{file.name} holds no file {ending}.", hint="The archive is not the expected one.")
-        return _text(archive.read(found[0]), encoding)
+        for name in archive.namelist():
+            if name.endswith(ending) and "__MACOSX" not in name:
+                return _text(archive.read(name), encoding)
+    raise _no_member(file, ending)
 
 
 def _tarred(file: Path, ending: str) -> str:
     with tarfile.open(file) as archive:
         for member in archive:
             if member.isfile() and member.name.endswith(ending):
-                stream = archive.extractfile(member) or io.BytesIO()
-                return _text(stream.read())
-    raise InputError(f"{file.name} holds no file {ending}.", hint="The archive is not the expected one.")
+                return _text((archive.extractfile(member) or io.BytesIO()).read())
+    raise _no_member(file, ending)
+
+
+def _no_member(file: Path, ending: str) -> InputError:
+    return InputError(f"{file.name} has no file {ending}.", hint="The archive is not the expected one.")

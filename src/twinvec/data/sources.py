@@ -1,7 +1,7 @@
-"""Where the public data sets are: one table of addresses, checksums, licenses, and how their files are read.
+"""The public data sets: addresses, checksums, licenses and readers.
 
-A checksum is the sha256 of the file as its owner hands it out. Where none could be confirmed it is None: the file is
-then taken by https alone, and reported as not checked. Files of a repository are those of one commit.
+A checksum is the sha256 of the file as published by its owner. If none could be confirmed it is None: the file is then
+downloaded only over https, and reported as not verified. Files of a repository are pinned to one commit.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from twinvec.errors import InputError
 
 __all__ = ["SOURCES", "DataSet", "Download", "with_checksums"]
 
-RESEARCH = "research use; ask its owners for any other"
+RESEARCH = "research use; ask the owners about other uses"
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file to fetch, and the sha256 it must have (None: not known)."""
+    """A file to download, and its sha256 (None: not known)."""
 
     address: str
     sha256: str | None = None
 
     @property
     def name(self) -> str:
-        """The file's own name."""
+        """The file name."""
         return self.address.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A public data set: its files, and the reader that makes tables of them."""
+    """A public data set: its files, and the reader that turns them into tables."""
 
     name: str
     what: str
@@ -44,18 +44,20 @@ class DataSet:
 
 
 def with_checksums(data_set: DataSet, trusted: Sequence[str]) -> DataSet:
-    """The data set with checksums that the user trusts, one for each file. A known one cannot be replaced."""
+    """The data set with checksums trusted by the user, one per file. Known checksums cannot be replaced."""
     files = data_set.downloads
     if len(trusted) != len(files):
         raise InputError(
-            f"{data_set.name} has {len(files)} files, but {len(trusted)} sha256 were given.",
-            hint=f"Give one for each, in this order: {', '.join(each.name for each in files)}.",
+            f"{data_set.name} has {len(files)} files, but {len(trusted)} sha256 were passed.",
+            hint=f"Pass one per file, in this order: {', '.join(each.name for each in files)}.",
         )
     for each, value in zip(files, trusted, strict=True):
         if not re.fullmatch("[0-9a-fA-F]{64}", value):
-            raise InputError(f"{value!r:.80} is not a sha256.", hint="Give 64 hexadecimal digits, as sha256sum shows.")
+            raise InputError(
+                f"Invalid sha256 {value!r:.80}.", hint="Pass the 64 hexadecimal digits that sha256sum prints."
+            )
         if each.sha256 not in (None, value.lower()):
-            raise InputError(f"The sha256 of {each.name} is known: {each.sha256}, not {value.lower()}.")
+            raise InputError(f"The known sha256 of {each.name} is {each.sha256}, not {value.lower()}.")
     found = (replace(each, sha256=value.lower()) for each, value in zip(files, trusted, strict=True))
     return replace(data_set, downloads=tuple(found))
 
@@ -73,12 +75,17 @@ YEARS = {
     "sts15": f"{STS_WIKI}/d/da/STS2015-en-test.zip",
     "sts16": f"{STS_WIKI}/9/98/STS2016-en-test.zip",
 }
-AS_WRITTEN = "The texts are as SemEval wrote them; SentEval and MTEB have them tokenized and in lower case."
+AS_WRITTEN = "The texts are those of SemEval; SentEval and MTEB use them tokenized and in lower case."
 SNLI_SPLITS = {"train": "snli-train", "dev": "snli-dev", "test": "snli-test"}
-MNLI_SPLITS = {
-    "train": "mnli-train",
-    "dev_matched": "mnli-dev-matched",
-    "dev_mismatched": "mnli-dev-mismatched",
+MNLI_SPLITS = {"train": "mnli-train", "dev_matched": "mnli-dev-matched", "dev_mismatched": "mnli-dev-mismatched"}
+SUMS = {
+    "sick": "da272af924399fc2de4889ed55383e38822c10d16c4a949a89d597d09a0b7912",
+    "snli": "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
+    "mnli": "049f507b9e36b1fcb756cfd5aeb3b7a0cfcb84bf023793652987f7e7e0957822",
+}
+MRPC_SUMS = {
+    "train": "60a9b09084528f0673eedee2b69cb941920f0b8cd0eeccefc464a98768457f89",
+    "test": "a04e271090879aaba6423d65b94950c089298587d9c084bf9cd7439bd785f784",
 }
 KORSTS_SUMS = {
     "train": "b5aaa7f957d6ff46f4b6834a8b0f024a9234a6eefe9289aed66746b4533da3b8",
@@ -108,36 +115,21 @@ ALL = (
         "sick",
         "SICK relatedness and entailment: train, trial, test",
         "CC BY-NC-SA 3.0",
-        (
-            Download(
-                "https://zenodo.org/record/2787612/files/SICK.zip",
-                "da272af924399fc2de4889ed55383e38822c10d16c4a949a89d597d09a0b7912",
-            ),
-        ),
+        (Download("https://zenodo.org/record/2787612/files/SICK.zip", SUMS["sick"]),),
         rows.read_sick,
     ),
     DataSet(
         "snli",
         "Stanford NLI: train, dev, test",
         "CC BY-SA 4.0",
-        (
-            Download(
-                "https://nlp.stanford.edu/projects/snli/snli_1.0.zip",
-                "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
-            ),
-        ),
+        (Download("https://nlp.stanford.edu/projects/snli/snli_1.0.zip", SUMS["snli"]),),
         rows.read_nli("snli_1.0", SNLI_SPLITS),
     ),
     DataSet(
         "mnli",
         "MultiNLI: train, dev matched and mismatched",
-        "OANC and others, see its paper",
-        (
-            Download(
-                "https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip",
-                "049f507b9e36b1fcb756cfd5aeb3b7a0cfcb84bf023793652987f7e7e0957822",
-            ),
-        ),
+        "OANC and others, see the paper",
+        (Download("https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip", SUMS["mnli"]),),
         rows.read_nli("multinli_1.0", MNLI_SPLITS),
     ),
     DataSet(
@@ -146,11 +138,11 @@ ALL = (
         RESEARCH,
         (Download(f"{SENTEVAL}/datasmall_NB_ACL12.zip"),),
         rows.read_reviews,
-        "SentEval tokenizes these texts once more.",
+        "SentEval tokenizes these texts again.",
     ),
     DataSet(
         "sst2",
-        "SST-2 as SentEval has it: train, dev, test",
+        "SST-2 in the version of SentEval: train, dev, test",
         RESEARCH,
         tuple(Download(f"{SIF}/sentiment-{split}") for split in ("train", "dev", "test")),
         rows.read_sst2,
@@ -169,16 +161,7 @@ ALL = (
         "mrpc",
         "MSR paraphrase pairs: train, test",
         RESEARCH,
-        (
-            Download(
-                f"{SENTEVAL}/msr_paraphrase_train.txt",
-                "60a9b09084528f0673eedee2b69cb941920f0b8cd0eeccefc464a98768457f89",
-            ),
-            Download(
-                f"{SENTEVAL}/msr_paraphrase_test.txt",
-                "a04e271090879aaba6423d65b94950c089298587d9c084bf9cd7439bd785f784",
-            ),
-        ),
+        tuple(Download(f"{SENTEVAL}/msr_paraphrase_{split}.txt", sha256) for split, sha256 in MRPC_SUMS.items()),
         rows.read_mrpc,
     ),
     DataSet(
@@ -204,7 +187,7 @@ ALL = (
     ),
     DataSet(
         "cranfield",
-        "Cranfield retrieval test: documents, queries, judgements",
+        "Cranfield retrieval test: documents, queries, relevance judgments",
         "public test collection",
         (Download("https://ir.dcs.gla.ac.uk/resources/test_collections/cran/cran.tar.gz"),),
         rows.read_cranfield,

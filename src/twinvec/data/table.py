@@ -1,4 +1,4 @@
-"""What a table is: formats, decoded lines, columns, and rows that are read one at a time."""
+"""Tables: file formats, decoded lines, columns, and rows that are read one at a time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from typing import NamedTuple, TypeAlias
 from twinvec.errors import InputError, RowError, UnknownNameError, shown
 
 __all__ = [
-    "DEFAULT_COLUMNS",
-    "READ_FORMATS",
     "STDIN",
-    "WRITE_FORMATS",
     "Record",
     "Row",
     "Table",
@@ -35,7 +32,7 @@ __all__ = [
 
 STDIN = "-"
 
-# format -> the endings that mean it
+# format -> its file extensions
 READ_FORMATS: dict[str, tuple[str, ...]] = {
     "lines": (".txt", ".text", ".lines"),
     "csv": (".csv",),
@@ -51,21 +48,21 @@ WRITE_FORMATS: dict[str, tuple[str, ...]] = {
 
 
 def read_format(path: str, format: str | None = None) -> str:
-    """The format to read ``path`` in. Standard input is lines unless ``format`` says otherwise.
+    """The format for reading ``path``. Standard input is read as lines unless ``format`` is set.
 
     >>> read_format("news.csv.gz"), read_format("-"), read_format("notes.md", "lines")
     ('csv', 'lines', 'lines')
     """
-    return _rows_format(path, format, hint="Name its format (--format, or format= in Python)")
+    return _rows_format(path, format, hint="Set the format (--format, or format= in Python)")
 
 
 def rows_format(path: str, format: str | None = None) -> str:
-    """The format to write rows of text to ``path`` in; the same ones that are read.
+    """The format for writing rows to ``path``; the same formats as for reading.
 
     >>> rows_format("news.csv.gz"), rows_format("-")
     ('csv', 'lines')
     """
-    return _rows_format(path, format, hint="Give the output one of these endings")
+    return _rows_format(path, format, hint="Use one of these extensions for the output")
 
 
 def _rows_format(path: str, format: str | None, *, hint: str) -> str:
@@ -76,12 +73,12 @@ def _rows_format(path: str, format: str | None, *, hint: str) -> str:
 
 
 def write_format(path: str) -> str:
-    """The format to write ``path`` in.
+    """The format for writing vectors to ``path``.
 
     >>> write_format("vectors.npy")
     'npy'
     """
-    return _choose(path, None, formats=WRITE_FORMATS, hint="Give the output one of these endings")
+    return _choose(path, None, formats=WRITE_FORMATS, hint="Use one of these extensions for the output")
 
 
 def _choose(name: str, format: str | None, *, formats: Mapping[str, tuple[str, ...]], hint: str) -> str:
@@ -93,32 +90,32 @@ def _choose(name: str, format: str | None, *, formats: Mapping[str, tuple[str, .
     for known, endings in formats.items():
         if ending in endings:
             return known
-    shown = f"ending {ending!r} of {name!r}" if ending else f"name {name!r}, which has no ending,"
+    problem = f"Unknown extension {ending!r} of {name!r}." if ending else f"The name {name!r} has no extension."
     choices = formats if "format=" in hint else (each for endings in formats.values() for each in endings)
-    raise InputError(f"The {shown} does not tell the format.", hint=f"{hint}: {', '.join(choices)}.")
+    raise InputError(problem, hint=f"{hint}: {', '.join(choices)}.")
 
 
 def display_name(source: str) -> str:
-    """How messages call the source."""
+    """The name of a source in messages."""
     return "Standard input" if source == STDIN else source
 
 
 @contextmanager
 def open_bytes(source: str) -> Iterator[Iterable[bytes]]:
-    """The bytes of a file, unzipped if they are gzipped; standard input stays open at the end."""
+    """Open a file, decompressed if it is gzipped; standard input stays open at the end."""
     with nullcontext(sys.stdin.buffer) if source == STDIN else check_file(source).open("rb") as raw:
-        peek = getattr(raw, "peek", None)  # a stand-in for standard input may lack it
+        peek = getattr(raw, "peek", None)  # a substitute for standard input may lack it
         is_gzipped = peek is not None and peek(2)[:2] == b"\x1f\x8b"
         yield gzip.GzipFile(fileobj=raw) if is_gzipped else raw
 
 
 def check_file(source: str) -> Path:
-    """The path, if it is a file that can be opened."""
+    """Return the path, or raise an error if it is not a file."""
     path = Path(source)
     if os.path.isdir(path):
-        raise InputError(f"{source} is a folder.", hint="Give one file, or join several with: cat A B | ... -")
-    if not os.path.exists(path):  # unlike Path.exists, False for a name that is too long for a file
-        raise InputError(f"There is no file {source:.200}.", hint="Check the name; '-' reads standard input.")
+        raise InputError(f"{source} is a folder.", hint="Pass one file, or join several with: cat A B | ... -")
+    if not os.path.exists(path):  # unlike Path.exists, False if the name is too long
+        raise InputError(f"File not found: {source:.200}.", hint="Check the name; '-' reads standard input.")
     return path
 
 
@@ -135,11 +132,11 @@ def decoded_lines(source: str) -> Iterator[tuple[int, str]]:
         raise InputError(
             f"{display_name(source)}, line {number}: byte {error.start + 1} (0x{error.object[error.start]:02x}) "
             "is not UTF-8.",
-            hint="Save the file as UTF-8, for instance with: iconv -f LATIN1 -t UTF-8",
+            hint="Save the file as UTF-8, for example with: iconv -f LATIN1 -t UTF-8",
         ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
-            f"{display_name(source)} is not whole gzip data: {error}.", hint="Fetch or pack it again."
+            f"{display_name(source)} is not complete gzip data: {error}.", hint="Download or compress it again."
         ) from error
     except OSError as error:
         raise InputError(f"Cannot read {display_name(source)}: {error.strerror or error}.") from error
@@ -147,8 +144,8 @@ def decoded_lines(source: str) -> Iterator[tuple[int, str]]:
 
 def _not_text(source: str, number: int, index: int) -> InputError:
     return InputError(
-        f"{display_name(source)}, line {number}: character {index} is NUL, which plain text does not have.",
-        hint="A file in UTF-16 looks like this; convert it with: iconv -f UTF-16 -t UTF-8",
+        f"{display_name(source)}, line {number}: character {index} is NUL, so this is not plain text.",
+        hint="It may be UTF-16; convert it with: iconv -f UTF-16 -t UTF-8",
     )
 
 
@@ -156,7 +153,7 @@ DEFAULT_COLUMNS = ("text", "sentence", "content")
 
 
 def choose_column(names: Sequence[str], column: str | None, *, source: str) -> str:
-    """The column of the texts: the one asked for, the only one, or one with a usual name.
+    """The column of the texts: ``column``, or the only one, or one with a default name.
 
     >>> choose_column(["id", "sentence"], None, source="a.csv")
     'sentence'
@@ -165,9 +162,9 @@ def choose_column(names: Sequence[str], column: str | None, *, source: str) -> s
         column = names[0] if len(names) == 1 else next((name for name in DEFAULT_COLUMNS if name in names), None)
     if column is None:
         raise InputError(
-            f"{source} has {len(names)} columns, and none is called {', '.join(DEFAULT_COLUMNS[:-1])} or "
+            f"{source} has {len(names)} columns, none of them named {', '.join(DEFAULT_COLUMNS[:-1])} or "
             f"{DEFAULT_COLUMNS[-1]}: {', '.join(names)}.",
-            hint="Name the one with the texts (--column, or column= in Python).",
+            hint="Name the column of the texts (--column, or column= in Python).",
         )
     if column not in names:
         raise UnknownNameError("column", column, names)
@@ -176,21 +173,21 @@ def choose_column(names: Sequence[str], column: str | None, *, source: str) -> s
 
 
 def check_columns(names: Sequence[str], wanted: Sequence[str], *, source: str) -> None:
-    """Refuse columns that the file does not have, or has twice.
+    """Raise an error if the file does not have a column, or has it twice.
 
     >>> check_columns(["id", "text"], ["text"], source="a.csv")
     """
     if isinstance(wanted, str) or not wanted:
-        raise InputError(f"Columns must be a list of at least one name, got {wanted!r}.", hint='Write ["text"].')
+        raise InputError(f"columns must be a list of at least one name, got {wanted!r}.", hint='Example: ["text"].')
     for column in wanted:
         if column not in names:
             raise UnknownNameError(f"column in {source}:", column, names)
         if list(names).count(column) > 1:
-            raise InputError(f"{source} has several columns called {column!r}.", hint="Give each its own name.")
+            raise InputError(f"{source} has several columns named {column!r}.", hint="Rename them.")
 
 
 def text_of(value: object, column: str, *, where: str) -> str:
-    """The value of a column, if it is a text.
+    """Return a value if it is a text, or raise an error.
 
     >>> text_of("Hello.", "text", where="a.jsonl, line 1")
     'Hello.'
@@ -199,16 +196,16 @@ def text_of(value: object, column: str, *, where: str) -> str:
         return value
     found = "null" if value is None else f"a {type(value).__name__} ({shown(value, 40)})"
     raise RowError(
-        f"{where}: {column!r} is {found}, not a text.", fault="no text", hint="Remove the row or write a string."
+        f"{where}: {column!r} is {found}, not a text.", fault="not a text", hint="Write a string, or remove the row."
     )
 
 
-# What a format gives of each row: its number, and its values in the order of the columns asked for.
+# A row as read from a format: its number, and the values of the requested columns, in order.
 Record: TypeAlias = tuple[int, Sequence[object]] | RowError
 
 
 class Row(NamedTuple):
-    """One row: where it stands, as messages say it, its values by column, and the number of its line or row."""
+    """One row: its location for messages, its values by column, and its line or row number."""
 
     where: str
     values: dict[str, object]
@@ -219,8 +216,8 @@ class Row(NamedTuple):
 class Table:
     """A file, its columns, and its rows, which can be read once.
 
-    A row that cannot be read comes as its error and the rows after it follow, so the caller may raise or count it.
-    ``records`` is the format's own reader, for columns that exist; ``unit`` is what rows are numbered by.
+    An invalid row is yielded as its error, and the rows after it follow, so the caller may raise or count it.
+    ``records`` is the reader of the format, for existing columns; ``unit`` says what numbers count, line or row.
     """
 
     name: str
@@ -229,7 +226,7 @@ class Table:
     records: Callable[[Sequence[str]], Iterator[Record]]
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row | RowError]:
-        """Every row with its values in some of the table's columns."""
+        """Every row with its values in ``columns``."""
         for record in self.records(columns):
             if isinstance(record, RowError):
                 yield record
@@ -238,5 +235,5 @@ class Table:
                 yield Row(self.where(number), dict(zip(columns, values, strict=True)), number)
 
     def where(self, number: int) -> str:
-        """How messages call the place of a row."""
+        """The location of a row for messages."""
         return f"{self.name}, {self.unit} {number}"

@@ -1,4 +1,4 @@
-"""One value of a file, checked: a text, several texts, a label, a score, a mark. Errors name the place."""
+"""Check one value of a file: a text, several texts, a label, a score or a mark. Errors name the line or row."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from twinvec.errors import InputError, RowError
 from twinvec.json_checks import shown_json
 from twinvec.model.tokenizer import check_text
 
-__all__ = ["TARGETS", "one_text", "range_hint", "score_of", "texts_of"]
+__all__ = ["TARGETS", "one_text", "range_hint", "texts_of"]
 
 MARKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
-COMMON_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # to suggest one
+COMMON_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # suggested in hints
 
 
 def one_text(value: object, column: str, *, where: str) -> str:
-    """A text that can be tokenized.
+    """Return a text that can be tokenized, or raise an error.
 
     >>> one_text("A cat.", "text", where="a.csv, line 2")
     'A cat.'
     """
     text = text_of(value, column, where=where)
-    if text.isascii():  # known without a look at the characters; only others can be lone surrogates
+    if text.isascii():  # fast, and ASCII has no lone surrogates
         return text
     try:
         return check_text(text, f"{where}: {column!r}")
     except InputError as error:
-        raise RowError(error.problem, fault="no text", hint=error.hint) from error
+        raise RowError(error.problem, fault="not a text", hint=error.hint) from error
 
 
 def texts_of(value: object, column: str, *, where: str) -> list[str]:
-    """The text, or the list of texts, in one column.
+    """The texts in one column, which has a text or a list of texts.
 
     >>> texts_of(["A dog.", "A cow."], "negative", where="a.jsonl, line 2")
     ['A dog.', 'A cow.']
@@ -47,7 +47,7 @@ def texts_of(value: object, column: str, *, where: str) -> list[str]:
 
 
 def label_of(value: object, source: DataSource, *, where: str) -> str | None:
-    """The name of a class; None if it is one to be ignored. Whole numbers are names too.
+    """The name of a class; None if it is ignored. Integers are names too.
 
     >>> label_of(2.0, DataSource("a.jsonl", "labelled_pairs"), where="a.jsonl, line 2")
     '2'
@@ -61,14 +61,14 @@ def label_of(value: object, source: DataSource, *, where: str) -> str | None:
         raise RowError(
             f"{where}: unknown label {label!r}.{_nearest(label, source.labels)}",
             fault="unknown label",
-            hint=f"Known labels: {', '.join(source.labels)}. Leave rows with others out with ignore_labels "
-            f"(--ignore-label {quote(label)}), or add to the labels.",
+            hint=f"Known labels: {', '.join(source.labels)}. Add the label, or skip such rows with ignore_labels "
+            f"(--ignore-label {quote(label)}).",
         )
     return sys.intern(label)
 
 
 def score_of(value: object, source: DataSource, *, where: str) -> float:
-    """A number within the range of the scores.
+    """A number in the score range.
 
     >>> score_of("4.5", DataSource("a.csv", "scored_pairs", score_range=(0, 5)), where="a.csv, line 2")
     4.5
@@ -80,13 +80,13 @@ def score_of(value: object, source: DataSource, *, where: str) -> float:
     if math.isnan(score):
         raise RowError(
             f"{where}: the score is {shown_json(value, 40)}, not a number.",
-            fault="score is no number",
+            fault="score is not a number",
             hint="Write a number, or remove the row.",
         )
     low, high = source.score_range
     if not low <= score <= high:
         raise RowError(
-            f"{where}: the score {score:g} is not within {low:g} to {high:g}.",
+            f"{where}: the score {score:g} is not in the range {low:g} to {high:g}.",
             fault="score out of range",
             hint=range_hint(score),
         )
@@ -94,21 +94,21 @@ def score_of(value: object, source: DataSource, *, where: str) -> float:
 
 
 def range_hint(*scores: float) -> str:
-    """How to say the range of the scores, with one that holds these.
+    """A hint for setting the score range, with a common range that contains these scores.
 
-    >>> range_hint(4.2)[:48]
-    'Say the range of the scores: --score-range 0 5 ('
+    >>> range_hint(4.2)[:40]
+    'Set the score range: --score-range 0 5 ('
     """
     fitting = (ends for ends in COMMON_RANGES if ends[0] <= min(scores) and max(scores) <= ends[1])
     low, high = next(fitting, ("LOW", "HIGH"))
     return (
-        f"Say the range of the scores: --score-range {low} {high} (dev files: --dev-score-range), "
+        f"Set the score range: --score-range {low} {high} (dev files: --dev-score-range), "
         f"or score_range = [{low}, {high}] in a recipe."
     )
 
 
 def mark_of(value: object, source: DataSource, *, where: str) -> float | None:
-    """0 or 1; None if the row is to be ignored.
+    """0 or 1; None if the row is ignored.
 
     >>> mark_of("true", DataSource("a.csv", "marked_pairs"), where="a.csv, line 2")
     1.0
@@ -121,8 +121,8 @@ def mark_of(value: object, source: DataSource, *, where: str) -> float | None:
         raise RowError(
             f"{where}: the label is {shown_json(value, 40)}, not 0 or 1.",
             fault="label is not 0 or 1",
-            hint="For named labels use the kind labelled_pairs, and map its roles premise and hypothesis; leave rows "
-            f"with other labels out with ignore_labels (--ignore-label {quote(label)}).",
+            hint="For class names, use the kind labelled_pairs and map its roles premise and hypothesis; skip rows "
+            f"with other labels with ignore_labels (--ignore-label {quote(label)}).",
         )
     return mark
 
@@ -136,12 +136,12 @@ def _name(value: object, where: str) -> str:
         return str(int(value))
     raise RowError(
         f"{where}: the label is {shown_json(value, 40)}.",
-        fault="label is no name",
-        hint="Write a string or a whole number, or remove the row.",
+        fault="label is not a name",
+        hint="Write a string or an integer, or remove the row.",
     )
 
 
-@lru_cache(maxsize=1024)  # the same wrong label stands in many rows
+@lru_cache(maxsize=1024)  # the same wrong label may occur in many rows
 def _nearest(label: str, known: tuple[str, ...]) -> str:
     close = get_close_matches(label, known, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""

@@ -23,16 +23,16 @@ from twinvec.files import check_target, new_file
 from twinvec.progress import standard_output
 from twinvec.types import Array
 
-__all__ = ["check_rows_target", "jsonl_row", "npy_header", "write_rows", "write_vectors"]
+__all__ = ["check_rows_target", "jsonl_row", "write_rows", "write_vectors"]
 
-HEADER_BYTES = 128  # magic 6, version 2, length 2, and a dict padded to fill the rest
+HEADER_BYTES = 128  # magic 6, version 2, length 2, and a padded dict
 
 
 def write_vectors(rows: Iterable[tuple[str, Array]], target: str | Path, *, replace: bool = False) -> int:
-    """Write texts with their vectors, each ``(width,)``, in the format of the ending; returns their number.
+    """Write texts with their vectors, each ``(width,)``, and return their number. The extension sets the format.
 
-    ``.npy`` holds the vectors alone, ``(n, width)``; ``.jsonl`` and ``.parquet`` hold ``text`` and
-    ``vector``. Rows are not gathered in memory, and a file appears only when all of them are on the disk.
+    ``.npy`` has only the vectors, ``(n, width)``; ``.jsonl`` and ``.parquet`` have ``text`` and ``vector``. Rows are
+    streamed, and the file appears only once it is complete.
     """
     write = VECTOR_WRITERS[write_format(str(target))]
     with new_file(Path(target), replace=replace) as file:
@@ -48,7 +48,7 @@ def _at_least_one(rows: Iterable[tuple[str, Array]], target: str | Path) -> Iter
 
 
 def jsonl_row(text: str, vector: Array) -> bytes:
-    """One line of JSON. Nine digits give back the same float32.
+    """One line of JSON. Nine digits are enough to restore the same float32.
 
     >>> jsonl_row("Hi.", np.array([0.1, -2.0], dtype=np.float32))
     b'{"text": "Hi.", "vector": [0.100000001, -2]}\\n'
@@ -58,7 +58,7 @@ def jsonl_row(text: str, vector: Array) -> bytes:
 
 
 def npy_header(dtype: np.dtype[np.generic], shape: tuple[int, int]) -> bytes:
-    """The first 128 bytes of an ``.npy`` file, format 1.0; the same length for any count of rows.
+    """The 128-byte header of an ``.npy`` file, format 1.0; its length does not depend on the number of rows.
 
     >>> len(npy_header(np.dtype(np.float32), (7, 384)))
     128
@@ -69,7 +69,7 @@ def npy_header(dtype: np.dtype[np.generic], shape: tuple[int, int]) -> bytes:
 
 
 def write_npy(rows: Iterable[tuple[str, Array]], file: IO[bytes]) -> int:
-    """Write the vectors after a header whose count is put in at the end."""
+    """Write the vectors, then fill in the header, which has their number."""
     file.write(b"\0" * HEADER_BYTES)
     n_rows = 0
     for _, vector in rows:
@@ -98,27 +98,27 @@ VECTOR_WRITERS: dict[str, Callable[[Iterable[tuple[str, Array]], IO[bytes]], int
 
 Rows = Iterable[Sequence[object]]
 
-ROW_GROUP = 65_536  # rows of parquet that are read at a time
-STDOUT = STDIN  # both are called '-'
-# what a spreadsheet takes for the start of a formula (also in their wide forms), unless the cell is a number
+ROW_GROUP = 65_536  # rows per parquet row group
+STDOUT = STDIN  # both are '-'
+# the start of a spreadsheet formula (also in full-width forms), unless the cell is a number
 FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)  # what encoders raise for values they do not know
+UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)  # raised by encoders for unsupported values
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def check_rows_target(
     target: str | Path, columns: Sequence[str], *, format: str | None = None, replace: bool = False
 ) -> None:
-    """Refuse, before any work is done, what ``write_rows`` would refuse because of its target or columns."""
+    """Raise the errors of ``write_rows`` about its target and columns, before any work is done."""
     chosen = rows_format(str(target), format)
     if chosen == "lines" and len(columns) != 1:
-        raise InputError(f"Plain lines hold one column, not {len(columns)}: {', '.join(columns)}.", hint="Write csv.")
+        raise InputError(f"Plain lines have one column, not {len(columns)}: {', '.join(columns)}.", hint="Write csv.")
     if chosen == "parquet":
         require("pyarrow", extra="tables", feature="Writing parquet")
         if str(target) == STDOUT:
             raise InputError("Parquet cannot be written to standard output.", hint="Name a file.")
         if is_gzip(target):
-            raise InputError(f"{target}: parquet is packed already.", hint="Leave out the ending .gz.")
+            raise InputError(f"{target}: parquet is already compressed.", hint="Remove the extension .gz.")
     if str(target) != STDOUT:
         check_target(Path(target), replace=replace)
 
@@ -134,9 +134,9 @@ def write_rows(
 ) -> int:
     """Write rows, each the values of ``columns``, and return their number.
 
-    The format is that of the ending, unless it is named; ``-`` is standard output. Text formats are gzipped where
-    the name ends in ``.gz``. A file appears only when it is complete. With ``csv_safe``, a cell of csv or tsv that a
-    spreadsheet would run as a formula gets a quote (') before it.
+    The extension sets the format, unless ``format`` does; ``-`` is standard output. Text formats are gzipped if the
+    name ends in ``.gz``. A file appears only once it is complete. With ``csv_safe``, csv and tsv cells that a
+    spreadsheet would run as a formula are prefixed with a quote (').
     """
     check_rows_target(target, columns, format=format, replace=replace)
     chosen = rows_format(str(target), format)
@@ -151,14 +151,12 @@ def write_rows(
     with new_file(Path(target), replace=replace) as file:
         if not is_gzip(target):
             return write(rows, columns, file)
-        with gzip.GzipFile(
-            "", "wb", fileobj=file, mtime=0
-        ) as packed:  # no name, no time: the same rows, the same bytes
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:  # no name or time, for reproducible bytes
             return write(rows, columns, packed)  # type: ignore[arg-type] # it has all that is used
 
 
 def safe_cell(value: object) -> object:
-    """A value that no spreadsheet takes for a formula; numbers stay as they are.
+    """A value that a spreadsheet does not run as a formula; numbers are unchanged.
 
     >>> safe_cell("=cmd()"), safe_cell("-1+1"), safe_cell("-1.5"), safe_cell(-1.5), safe_cell("a=b")
     ("'=cmd()", "'-1+1", '-1.5', -1.5, 'a=b')
@@ -169,7 +167,7 @@ def safe_cell(value: object) -> object:
 
 
 def is_gzip(target: str | Path) -> bool:
-    """Whether the name asks for gzip."""
+    """Whether the name ends in ``.gz``."""
     return str(target).lower().endswith(".gz")
 
 
@@ -178,7 +176,7 @@ def _write_lines(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
 
 
 def _write_each(rows: Rows, columns: Sequence[str], file: IO[bytes], line: Callable[[Sequence[object]], str]) -> int:
-    """Write what ``line`` makes of every row, and return their number."""
+    """Write ``line(row)`` for every row, and return their number."""
     count = 0
     for row in rows:
         try:
@@ -190,13 +188,13 @@ def _write_each(rows: Rows, columns: Sequence[str], file: IO[bytes], line: Calla
 
 
 class _LineFeeds:
-    """A file for csv, which quotes the characters of its line ends only: it is told of both, and one is written."""
+    """A file that writes LF for CRLF: csv quotes only the characters of its line terminator, so it must use both."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
     def write(self, row: str) -> int:
-        """Write a row as csv ends it."""
+        """Write a row, given with CRLF."""
         return self._file.write(row[: -len("\r\n")] + "\n")
 
 
@@ -226,24 +224,24 @@ def _write_tsv(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
 
 
 def _without(value: object, column: str, marks: str) -> str:
-    """A value that has none of the characters that the format is made of."""
+    """A value as text; raises an error if it contains a separator of the format."""
     text = str(value)
     for mark in marks:
         if mark in text:
             raise InputError(
-                f"A value of {column!r} holds a {'tab' if mark == chr(9) else 'line break'}: {text[:40]!r}.",
+                f"A value of {column!r} contains a {'tab' if mark == chr(9) else 'line break'}: {text[:40]!r}.",
                 hint="Write csv, jsonl or parquet instead.",
             )
     return text
 
 
 def _refused(error: Exception, columns: Sequence[str], row: Sequence[object]) -> InputError:
-    """What to raise for a row with a value that the format cannot hold."""
+    """The error for a row with a value that the format cannot store."""
     if isinstance(error, InputError):
         return error
     return InputError(
-        f"A row cannot be written ({', '.join(map(str, columns))}: {shown(list(row), 80)}): {error}.",
-        hint="Take the value out, or write another format.",
+        f"Cannot write a row ({', '.join(map(str, columns))}: {shown(list(row), 80)}): {error}.",
+        hint="Remove the value, or write another format.",
     )
 
 
@@ -256,7 +254,7 @@ def _write_jsonl(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
 def _write_parquet(rows: Rows, columns: Sequence[str], file: IO[bytes]) -> int:
     arrow = require("pyarrow", extra="tables", feature="Writing parquet")
     parquet = require("pyarrow.parquet", extra="tables", feature="Writing parquet")
-    held = list(rows)  # all of them tell the type of a column, which may begin with empty values
+    held = list(rows)  # the type of a column depends on all values: the first may be empty
     arrays = []
     for index, name in enumerate(columns):
         try:

@@ -1,4 +1,4 @@
-"""How batches are planned and run: engine settings, token budgets, padding, and one stream per core."""
+"""Engine settings, batch planning, padding, and parallel streams."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from twinvec.types import Ids, Runtime, TokenBatch
 
 __all__ = ["Engine", "EngineSettings", "Streams", "pad", "plan_batches", "plan_equal", "plan_single"]
 
-TOKENS_PER_BATCH = {"cpu": 512, "cuda": 16_384}  # 512 keep a batch's activations in a core's cache
+TOKENS_PER_BATCH = {"cpu": 512, "cuda": 16_384}  # 512: a batch's activations fit a core's cache
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """Checked once, here; everything below trusts it."""
+    """Settings of the engine, checked here once."""
 
     precision: Precision = "float32"
     threads: int | None = None
@@ -47,17 +47,17 @@ class EngineSettings:
 
     @property
     def n_streams(self) -> int:
-        """How many batches run at once."""
+        """Number of batches that run in parallel."""
         return 1 if self.device == "cuda" else self.threads or usable_cores()
 
     @property
     def tokens_per_batch(self) -> int:
-        """The most tokens a batch holds, padding included."""
+        """Largest number of tokens in a batch, padding included."""
         return TOKENS_PER_BATCH[self.device]
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -65,7 +65,7 @@ def usable_cores() -> int:
 
 @dataclass(frozen=True)
 class Engine:
-    """A runtime with a model in it, and what its callers must know of that model."""
+    """A runtime with a loaded model, and the sizes of that model."""
 
     runtime: Runtime
     precision: Precision
@@ -77,7 +77,7 @@ class Engine:
 def plan_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
     """Group text indices, longest first, so that ``longest * count <= max_tokens`` in every batch.
 
-    A text longer than ``max_tokens`` gets a batch of its own.
+    A text longer than ``max_tokens`` gets its own batch.
 
     >>> plan_batches([3, 9, 4, 8], max_tokens=16)
     [[1], [3, 2], [0]]
@@ -94,7 +94,7 @@ def plan_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
 
 
 def plan_equal(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Group text indices, longest first, so that all texts of a batch are equally long: nothing is padded.
+    """Group text indices, longest first, so that all texts of a batch have equal length: no padding.
 
     >>> plan_equal([3, 4, 3, 4, 3], max_tokens=8)
     [[1, 3], [0, 2], [4]]
@@ -110,7 +110,7 @@ def plan_equal(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
 
 
 def plan_single(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
-    """Every text alone, longest first: what the runtime sees of a text depends on nothing else.
+    """One batch per text, longest first: the input of the runtime never depends on other texts.
 
     >>> plan_single([3, 4], max_tokens=512)
     [[1], [0]]
@@ -119,12 +119,12 @@ def plan_single(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
 
 
 def longest_first(lengths: Sequence[int]) -> list[int]:
-    """Indices by falling length; equal lengths keep their order."""
+    """Indices by decreasing length; equal lengths keep their order."""
     return sorted(range(len(lengths)), key=lambda index: -lengths[index])
 
 
 def pad(rows: Sequence[Sequence[int] | Ids], n_unpooled: Sequence[int] = ()) -> TokenBatch:
-    """Pad rows of ids on the right. ``n_unpooled`` of each row's first tokens are hidden from the pooling.
+    """Pad rows of ids on the right. The first ``n_unpooled`` tokens of each row are not pooled.
 
     >>> pad([[5, 6], [7]]).mask.tolist()
     [[1, 1], [1, 0]]
@@ -148,14 +148,14 @@ Result = TypeVar("Result")
 
 
 class Streams:
-    """At most ``n`` batches run at once, however many threads call."""
+    """Runs at most ``n`` batches in parallel, however many threads call."""
 
     def __init__(self, n: int) -> None:
         self.n = n
         self._free = os.getpid(), BoundedSemaphore(n)
 
     def _slots(self) -> BoundedSemaphore:
-        """The places of this process: a child must not wait for its parent's threads."""
+        """The slots of this process: a forked child must not wait for its parent's threads."""
         process, slots = self._free
         if process != os.getpid():
             slots = BoundedSemaphore(self.n)
@@ -163,12 +163,12 @@ class Streams:
         return slots
 
     def run(
-        self, jobs: Iterator[Job], work: Callable[[Job], Result], show: Callable[[Result], None] = lambda _: None
+        self, jobs: Iterator[Job], work: Callable[[Job], Result], consume: Callable[[Result], None] = lambda _: None
     ) -> None:
-        """Do ``work`` for every job, and ``show`` what it gave; jobs are drawn by one thread at a time.
+        """Do ``work`` for each job, and pass the result to ``consume``; only one thread at a time draws a job.
 
-        The first error is raised here. ``show`` runs while no place is held, so it may call ``run`` itself, in any
-        thread; ``work`` may not.
+        Raises the first error. ``consume`` runs without holding a slot, so it may call ``run``, in any thread; ``work``
+        may not.
         """
         draw, slots = Lock(), self._slots()
         errors: list[BaseException] = []
@@ -182,12 +182,12 @@ class Streams:
                         return
                     with slots:
                         result = work(job)
-                    show(result)
-            except BaseException as error:  # handed to the caller's thread below
+                    consume(result)
+            except BaseException as error:  # raised in the caller's thread below
                 errors.append(error)
 
         first, second = next(jobs, None), next(jobs, None)
-        if second is None:  # one batch needs no other thread
+        if second is None:  # a single batch needs no extra thread
             jobs = iter(() if first is None else (first,))
             drain()
         else:
@@ -197,12 +197,12 @@ class Streams:
             raise errors[0]
 
     def _drain_together(self, drain: Callable[[], None], errors: list[BaseException]) -> None:
-        helpers = [Thread(target=drain, daemon=True) for _ in range(self.n - 1)]
-        for helper in helpers:
-            helper.start()
+        threads = [Thread(target=drain, daemon=True) for _ in range(self.n - 1)]
+        for thread in threads:
+            thread.start()
         drain()  # the caller's thread works too
         try:
-            for helper in helpers:
-                helper.join()
-        except BaseException as error:  # an interrupt: the helpers stop after the batch they are at
+            for thread in threads:
+                thread.join()
+        except BaseException as error:  # an interrupt: the threads stop after their current batch
             errors.append(error)

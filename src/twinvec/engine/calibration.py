@@ -1,8 +1,7 @@
-"""The range of each linear layer's inputs, measured on sample texts and random token ids."""
+"""Calibration: the range of each linear layer's inputs, measured on sample texts and random token ids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +18,7 @@ from twinvec.types import Vectors
 
 __all__ = ["Ranges", "measure_ranges", "sample_texts"]
 
-WHO = (
+SUBJECTS = (
     "The committee",
     "A young girl in a red coat",
     "My neighbor",
@@ -32,7 +31,7 @@ WHO = (
     "The museum near the station",
     "Her doctor",
 )
-WHAT = (
+PREDICATES = (
     "opened the door",
     "explained why prices rose so quickly last winter",
     "is waiting",
@@ -44,7 +43,7 @@ WHAT = (
     "cooks soup",
     "was repaired within a week",
 )
-WHEN = (
+ENDINGS = (
     "",
     " today",
     " after the meeting in the city hall",
@@ -63,22 +62,23 @@ def sample_texts(n: int) -> list[str]:
     >>> sample_texts(3)[2], len(set(sample_texts(5000)))
     ('My neighbor is waiting after the meeting in the city hall.', 990)
     """
-    # 11, 10 and 9 have no common factor: stepping through the three lists at once meets every mix once
-    n = min(n, len(WHO) * len(WHAT) * len(WHEN))
-    return [f"{WHO[i % len(WHO)]} {WHAT[i % len(WHAT)]}{WHEN[i % len(WHEN)]}." for i in range(n)]
+    # 11, 10 and 9 have no common factor: stepping through the three lists in parallel meets every combination once
+    lists = SUBJECTS, PREDICATES, ENDINGS
+    n = min(n, len(SUBJECTS) * len(PREDICATES) * len(ENDINGS))
+    return ["{} {}{}.".format(*(parts[i % len(parts)] for parts in lists)) for i in range(n)]
 
 
 LENGTHS = (0, 1, 2, 3, 5, 10, 20, 40, 64)  # without special tokens
 RANDOM_PER_LENGTH = 4
 N_SAMPLES = 40
-N_SPECIAL = 8  # most tokenizers have five
+N_SPECIAL = 8  # special tokens; most tokenizers have five
 SPECIAL_REPEATS = (1, 4)
 TOKENS_PER_BATCH = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Lowest, highest and mean value of each channel that a linear layer reads, each ``(channels,)``."""
+    """Lowest, highest and mean value of each input channel of a linear layer, each ``(channels,)``."""
 
     low: Vectors
     high: Vectors
@@ -86,64 +86,42 @@ class Ranges:
 
 
 @dataclass(frozen=True)
-class _Recorder:
-    """Float layers that also note what each of them reads."""
+class _Recorder(FloatLinear):
+    """Float layers that record the input of each linear layer."""
 
-    graph: GraphBuilder
-    backbone: Backbone
-    weights: Mapping[str, Vectors]
-    read: list[tuple[str, str]] = field(default_factory=list)  # the layer's name, the result it reads
-
-    @property
-    def _float(self) -> FloatLinear:
-        return FloatLinear(self.graph, self.backbone, self.weights)
-
-    def enter(self, states: str) -> str:
-        return self._float.enter(states)
-
-    def leave(self, states: str) -> str:
-        return self._float.leave(states)
-
-    def along_tokens(self, rows: str) -> str:
-        return self._float.along_tokens(rows)
+    inputs: list[tuple[str, str]] = field(default_factory=list)  # (name of the layer, name of its input)
 
     def heads(self, stream: Stream, block: int) -> list[str]:
-        self.read.append((f"blocks.{block}.qkv", stream.states))
-        return self._float.heads(stream, block)
-
-    def attend(self, query: str, key: str, value: str, bias: str) -> str:
-        return self._float.attend(query, key, value, bias)
+        self.inputs.append((f"blocks.{block}.qkv", stream.states))
+        return super().heads(stream, block)
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
-        self.read.append((f"blocks.{block}.out", attended))
-        return self._float.out(attended, block, residual)
+        self.inputs.append((f"blocks.{block}.out", attended))
+        return super().out(attended, block, residual)
 
     def inner(self, stream: Stream, block: int) -> str:
-        self.read.append((f"blocks.{block}.inner", stream.states))
-        return self._float.inner(stream, block)
-
-    def activate(self, values: str) -> str:
-        return self._float.activate(values)
+        self.inputs.append((f"blocks.{block}.inner", stream.states))
+        return super().inner(stream, block)
 
     def outer(self, inner: str, block: int, residual: Stream) -> str:
-        self.read.append((f"blocks.{block}.outer", inner))
-        return self._float.outer(inner, block, residual)
+        self.inputs.append((f"blocks.{block}.outer", inner))
+        return super().outer(inner, block, residual)
 
 
 def measure_ranges(model: Model, tokenizer: Tokenizer, *, threads: int = 1) -> dict[str, Ranges]:
-    """Ranges of every linear layer's input, by the layer's name."""
+    """The input ranges of all linear layers, by layer name."""
     graph, names = _ranges_graph(model)
     session = open_session(graph, threads=threads)
     rows = _calibration_rows(model.backbone, tokenizer)
     n_tokens = sum(len(row) for row in rows)
-    found: dict[str, Ranges] = {}
+    ranges: dict[str, Ranges] = {}
     for indices in plan_equal([len(row) for row in rows], TOKENS_PER_BATCH):
         ids = np.array([rows[i] for i in indices], dtype=np.int64)
         results = iter(session.run(None, {"ids": ids, "mask": np.ones_like(ids)}))
         for name, low, high, mean in zip(names, results, results, results, strict=False):
             here = Ranges(low, high, mean * (ids.size / n_tokens / names.count(name)))
-            found[name] = _joined(found[name], here) if name in found else here
-    return found
+            ranges[name] = _joined(ranges[name], here) if name in ranges else here
+    return ranges
 
 
 def _joined(left: Ranges, right: Ranges) -> Ranges:
@@ -157,7 +135,7 @@ def _calibration_rows(backbone: Backbone, tokenizer: Tokenizer) -> list[list[int
     for length in LENGTHS:
         bodies += rng.integers(backbone.n_vocabulary, size=(RANDOM_PER_LENGTH, length)).tolist()
         bodies.append([int(rng.integers(backbone.n_vocabulary))] * length)
-    # Special tokens hardly ever come up by chance, and reach further than words do: a text may hold a literal [PAD].
+    # Random ids rarely include special tokens, which have larger ranges than words: a text may contain a literal [PAD].
     special = [id_ for id_ in tokenizer.special_ids() if id_ < backbone.n_vocabulary]
     bodies += [[id_] * n for id_ in special[:N_SPECIAL] for n in SPECIAL_REPEATS]
     return [tokenizer.add_special_tokens(body[:room]) for body in bodies]
@@ -168,8 +146,8 @@ def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:
     recorder = _Recorder(builder, model.backbone, model.weights)
     LayerBuilder(builder, model.backbone, model.weights, recorder).all_states()
     outputs: dict[str, tuple[str, list[str | int]]] = {}
-    for index, (_, result) in enumerate(recorder.read):
+    for index, (_, result) in enumerate(recorder.inputs):
         for operator in ("ReduceMin", "ReduceMax", "ReduceMean"):
             reduced = builder.add(operator, result, builder.axes(0, 1), keepdims=0)
             outputs[f"{operator}_{index}"] = reduced, ["channels"]
-    return builder.build(outputs, ["ids", "mask"]), [name for name, _ in recorder.read]
+    return builder.build(outputs, ["ids", "mask"]), [name for name, _ in recorder.inputs]

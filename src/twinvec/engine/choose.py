@@ -1,4 +1,4 @@
-"""Which runtime serves which settings on which machine."""
+"""Choose the runtime for a model, the settings and this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from twinvec.model.folder import WK, ModelFolder
 from twinvec.model.tokenizer import Tokenizer
 from twinvec.types import Runtime
 
-__all__ = ["Engine", "open_engine"]
+__all__ = ["open_engine"]
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 def open_engine(
     folder: ModelFolder, tokenizer: Tokenizer, settings: EngineSettings, *, trust_pickle: bool = False
 ) -> Engine:
-    """Load a model into the runtime that fits it, the settings and this machine."""
+    """Load a model into the best runtime for the settings and this machine."""
     if settings.runtime == "torch" or not is_supported(folder.config):
         return _torch_engine(folder, settings, trust_pickle=trust_pickle)
     model = read_model(folder, trust_pickle=trust_pickle)
@@ -42,7 +42,7 @@ def open_engine(
 def _torch_engine(folder: ModelFolder, settings: EngineSettings, *, trust_pickle: bool) -> Engine:
     if settings.precision != "float32" or settings.runtime not in ("auto", "torch"):
         raise InputError(
-            f"Models of type {folder.config.get('model_type')!r} run in torch and float32 only, not with "
+            f"Models of type {folder.config.get('model_type')!r} run only in torch and float32, not with "
             f"runtime={settings.runtime!r} and precision={settings.precision!r}.",
             hint="Leave both at their defaults.",
         )
@@ -55,7 +55,7 @@ def _torch_engine(folder: ModelFolder, settings: EngineSettings, *, trust_pickle
 
 
 def _check_layers(folder: ModelFolder, n_layers: int | None) -> None:
-    """Refuse a readout that begins behind the last layer, before anything is run."""
+    """Raise InputError, before anything runs, if SBERT-WK starts after the last layer."""
     if isinstance(folder.readout, WK) and n_layers is not None:
         folder.readout.settings.start(n_layers)
 
@@ -63,19 +63,19 @@ def _check_layers(folder: ModelFolder, n_layers: int | None) -> None:
 def _graph_runtime(model: Model, tokenizer: Tokenizer, settings: EngineSettings) -> tuple[Runtime, Precision]:
     if settings.precision == "int8":
         if settings.runtime == "openvino":
-            raise InputError("precision='int8' runs in onnxruntime.", hint="Leave runtime at its default.")
+            raise InputError("precision='int8' runs only in onnxruntime.", hint="Leave runtime at its default.")
         return _int8_runtime(model, tokenizer, settings.n_streams), "int8"
     precision = settings.precision
     if precision == "bfloat16" and not has_bfloat16():
-        logger.warning("This CPU has no bfloat16 arithmetic; precision='bfloat16' computes in float32 here.")
+        logger.warning("This CPU does not support bfloat16; float32 is used instead.")
         precision = "float32"
     if settings.runtime == "openvino" and settings.device != "cpu":
-        raise InputError(f"runtime='openvino' runs on the CPU, not on {settings.device!r}.")
+        raise InputError(f"runtime='openvino' runs only on the CPU, not on {settings.device!r}.")
     wants_openvino = precision == "bfloat16" if settings.runtime == "auto" else settings.runtime == "openvino"
     if wants_openvino:
         return OpenvinoRuntime(model, precision=precision, n_streams=settings.n_streams), precision
     if precision == "bfloat16":
-        raise InputError("precision='bfloat16' runs in openvino.", hint="Leave runtime at its default.")
+        raise InputError("precision='bfloat16' runs only in openvino.", hint="Leave runtime at its default.")
     return OnnxRuntime(model, device=settings.device), precision
 
 

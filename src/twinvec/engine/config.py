@@ -1,4 +1,4 @@
-"""Backbones that the engine builds itself, described as data from ``config.json``; unknown values are refused."""
+"""Read ``config.json`` of the backbones that the engine builds itself; unknown values raise an error."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from twinvec.model.folder import refuse_own_code
 
 __all__ = ["MODEL_CODE", "TORCH", "Backbone", "Rotary", "is_supported", "read_backbone"]
 
-TORCH = "Load it with runtime='torch' (--runtime torch), which runs transformers itself."
+TORCH = "Load it with runtime='torch' (--runtime torch), which uses transformers."
 
 Known = dict[str, tuple[object, ...]]
 
-NO = False, None
-NOTHING: tuple[object, ...] = None, {}, []
+FALSE = False, None
+EMPTY: tuple[object, ...] = None, {}, []
 
 SHARED: Known = {
-    "is_decoder": NO,  # true: a token sees only those before it
-    "is_encoder_decoder": NO,
-    "add_cross_attention": NO,
-    "pruned_heads": NOTHING,
-    "per_layer_config": NOTHING,  # other sizes in some layers
-    "quantization_config": NOTHING,
+    "is_decoder": FALSE,  # true: a token sees only earlier ones
+    "is_encoder_decoder": FALSE,
+    "add_cross_attention": FALSE,
+    "pruned_heads": EMPTY,
+    "per_layer_config": EMPTY,  # other sizes in some layers
+    "quantization_config": EMPTY,
     "tie_last_hidden_states": (None, True),
 }
 POSITIONS: Known = {"position_embedding_type": ("absolute", None)}
 ROTARY: Known = {
-    "attention_bias": NO,
-    "mlp_bias": NO,
-    "norm_bias": NO,
-    "rope_scaling": NOTHING,
+    "attention_bias": FALSE,
+    "mlp_bias": FALSE,
+    "norm_bias": FALSE,
+    "rope_scaling": EMPTY,
     "rope_theta": (None,),
     "partial_rotary_factor": (None, 1, 1.0),
 }
 
-# By family, as ``Backbone`` names it.
+# Supported values by ``Backbone.family``.
 KNOWN: dict[str, Known] = {
     "bert": POSITIONS,
     "roberta": POSITIONS,
@@ -49,46 +49,43 @@ KNOWN: dict[str, Known] = {
 
 
 def check_known(config: Mapping[str, Any], family: str) -> None:
-    """Refuse a value under which transformers would compute something else than our graph."""
+    """Raise ModelFolderError for a value with which transformers computes something other than our graph."""
     for key, known in (SHARED | KNOWN.get(family, {})).items():
-        if key in config and not _is_among(config[key], known):
-            raise unknown_value(key, config[key])
-
-
-def _is_among(value: object, known: tuple[object, ...]) -> bool:
-    return any(type(value) is type(each) and value == each for each in known)
+        value = config.get(key)
+        if key in config and not any(type(value) is type(each) and value == each for each in known):
+            raise unknown_value(key, value)
 
 
 def unknown_value(key: str, value: object) -> ModelFolderError:
-    """The error for a value that changes vectors in a way that the graph does not know."""
-    problem = f"config.json: {key} is {shown(value)}, which the built-in graph does not know."
+    """The error for a value that the graph does not support."""
+    problem = f"config.json: {key} is {shown(value)}, which the built-in graph does not support."
     return ModelFolderError(problem, hint=TORCH)
 
 
 Config = Mapping[str, Any]
 
-MODEL_CODE: Final = "AutoConfig", "AutoModel"  # the entries of auto_map that would be the backbone's own code
+MODEL_CODE: Final = "AutoConfig", "AutoModel"  # auto_map entries that replace the backbone's code
 FULL, SLIDING = "full_attention", "sliding_attention"
 
-# No encoder comes near them; beyond, building the graph alone would take all memory.
-MOST_LAYERS = 512
-MOST_STEPS = 16  # inner layers of a group of ALBERT's
-MOST_WIDTH = 1 << 16
-MOST_ROTARY = 1 << 18  # positions
+# Far beyond any encoder; larger graphs would not fit in memory.
+MAX_LAYERS = 512
+MAX_STEPS = 16  # inner layers of an ALBERT group
+MAX_WIDTH = 1 << 16
+MAX_ROTARY = 1 << 18  # positions
 THETAS: Final = {"least": 1.0, "most": 1e12}
 
 
 @dataclass(frozen=True, slots=True)
 class Rotary:
-    """Positions as rotations, with a window around each token in most layers (ModernBERT)."""
+    """Rotary positions, with a local attention window in most layers (ModernBERT)."""
 
     theta: tuple[float, ...]  # one per layer
-    window: tuple[int | None, ...]  # one per layer: how far a token sees to each side; None is everywhere
+    window: tuple[int | None, ...]  # one per layer: tokens visible on each side; None means all
 
 
 @dataclass(frozen=True, slots=True)
 class Backbone:
-    """The shape of an encoder. All sizes count, none is a weight."""
+    """The architecture and sizes of an encoder."""
 
     family: str
     n_layers: int
@@ -100,18 +97,18 @@ class Backbone:
     activation: str
     epsilon: float
     embedding_width: int
-    position_offset: int = 0  # rows of the position table before that of the first token
-    pad: int | None = None  # the id of a token that is not counted in positions, also in a text (RoBERTa and its kin)
+    position_offset: int = 0  # rows of the position table before the first token's
+    pad: int | None = None  # id of a token that gets no position, also within a text (RoBERTa-like)
     n_types: int = 0
-    n_relative: int = 0  # rows of the table of a relative position bias (MPNet)
-    blocks: tuple[tuple[int, ...], ...] = ()  # which sets of weights each layer runs, in turn (ALBERT shares them)
+    n_relative: int = 0  # rows of the relative position bias table (MPNet)
+    blocks: tuple[tuple[int, ...], ...] = ()  # weight sets that each layer runs in turn (shared in ALBERT)
     rotary: Rotary | None = None
 
     def __post_init__(self) -> None:
         if self.width % self.n_heads:
-            raise ModelFolderError(f"config.json: width {self.width} is no multiple of {self.n_heads} heads.")
+            raise ModelFolderError(f"config.json: width {self.width} is not a multiple of {self.n_heads} heads.")
         if self.rotary and self.head_width % 2:
-            raise ModelFolderError(f"config.json: heads of the odd width {self.head_width} cannot be rotated.")
+            raise ModelFolderError(f"config.json: rotary positions need an even head width, got {self.head_width}.")
 
     @property
     def head_width(self) -> int:
@@ -120,20 +117,20 @@ class Backbone:
 
     @property
     def n_blocks(self) -> int:
-        """How many sets of layer weights there are."""
+        """Number of layer weight sets."""
         return 1 + max(block for layer in self.blocks for block in layer)
 
 
 def is_supported(config: Config) -> bool:
-    """Whether the graph of this ``config.json`` can be built without torch."""
+    """Whether the engine can build the graph of this ``config.json`` without torch."""
     kind = config.get("model_type")
     return isinstance(kind, str) and kind in FAMILIES
 
 
 def read_backbone(config: Config) -> Backbone:
-    """Describe the backbone of a ``config.json``; the family must be a supported one.
+    """Read the backbone of a ``config.json`` of a supported family.
 
-    A value that changes what transformers computes is understood, or refused by its name.
+    A value that changes what transformers computes is either supported, or raises an error that names it.
     """
     refuse_own_code(config, *MODEL_CODE, file="config.json")
     backbone = FAMILIES[config["model_type"]](JsonObject(config, "config.json"))
@@ -146,13 +143,13 @@ def _each(n_layers: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _bert(config: JsonObject, *, family: str = "bert", activation: str = "gelu") -> Backbone:
-    width = config.integer("hidden_size", most=MOST_WIDTH)
-    n_layers = config.integer("num_hidden_layers", most=MOST_LAYERS)
+    width = config.integer("hidden_size", most=MAX_WIDTH)
+    n_layers = config.integer("num_hidden_layers", most=MAX_LAYERS)
     return Backbone(
         family=family,
         n_layers=n_layers,
         width=width,
-        n_heads=config.integer("num_attention_heads", most=MOST_WIDTH),
+        n_heads=config.integer("num_attention_heads", most=MAX_WIDTH),
         n_inner=config.integer("intermediate_size"),
         n_vocabulary=config.integer("vocab_size"),
         n_positions=config.integer("max_position_embeddings"),
@@ -169,11 +166,11 @@ def _epsilon(config: JsonObject, key: str, default: float) -> float:
 
 
 def _counted(base: Backbone, pad: int) -> Backbone:
-    """A backbone whose position table starts with the rows up to that of padding, which are not counted."""
+    """A backbone whose position table starts with unused rows, up to the one for padding."""
     n_positions = base.n_positions - pad - 1
     if n_positions < 1:
         raise ModelFolderError(
-            f"config.json: max_position_embeddings is {base.n_positions}, of which padding ({pad}) leaves none."
+            f"config.json: max_position_embeddings is {base.n_positions}, too small for the padding id {pad}."
         )
     return replace(base, pad=pad, position_offset=pad + 1, n_positions=n_positions)
 
@@ -183,7 +180,7 @@ def _roberta(config: JsonObject) -> Backbone:
 
 
 def _mpnet(config: JsonObject) -> Backbone:
-    # Its code counts from 1 and has 32 buckets, whatever its config says of padding and buckets.
+    # Its code uses padding id 1 and 32 buckets, whatever the config says.
     n_rows = config.integer("relative_attention_num_buckets", 32, least=32)
     return replace(_counted(_bert(config, family="mpnet"), 1), n_relative=n_rows)
 
@@ -194,8 +191,8 @@ def _electra(config: JsonObject) -> Backbone:
 
 def _albert(config: JsonObject) -> Backbone:
     base = _bert(config, family="albert", activation="gelu_new")
-    n_groups = config.integer("num_hidden_groups", 1, most=MOST_LAYERS)
-    inner = config.integer("inner_group_num", 1, most=MOST_STEPS)
+    n_groups = config.integer("num_hidden_groups", 1, most=MAX_LAYERS)
+    inner = config.integer("inner_group_num", 1, most=MAX_STEPS)
     firsts = [int(layer / (base.n_layers / n_groups)) * inner for layer in range(base.n_layers)]  # as the reference
     return replace(
         base,
@@ -205,11 +202,11 @@ def _albert(config: JsonObject) -> Backbone:
 
 
 def _distilbert(config: JsonObject) -> Backbone:
-    width = config.integer("dim", most=MOST_WIDTH)
-    n_layers = config.integer("n_layers", most=MOST_LAYERS)
-    n_heads = config.integer("n_heads", most=MOST_WIDTH)
+    width = config.integer("dim", most=MAX_WIDTH)
+    n_layers = config.integer("n_layers", most=MAX_LAYERS)
+    n_heads = config.integer("n_heads", most=MAX_WIDTH)
     for other, value in (("hidden_size", width), ("num_hidden_layers", n_layers), ("num_attention_heads", n_heads)):
-        if config.content.get(other, value) != value:  # transformers takes them for the same settings
+        if config.content.get(other, value) != value:  # transformers treats them as the same settings
             raise unknown_value(other, config.content[other])
     return Backbone(
         family="distilbert",
@@ -227,9 +224,9 @@ def _distilbert(config: JsonObject) -> Backbone:
 
 
 def _modernbert(config: JsonObject) -> Backbone:
-    n_layers = config.integer("num_hidden_layers", most=MOST_LAYERS)
-    width = config.integer("hidden_size", most=MOST_WIDTH)
-    n_heads = config.integer("num_attention_heads", most=MOST_WIDTH)
+    n_layers = config.integer("num_hidden_layers", most=MAX_LAYERS)
+    width = config.integer("hidden_size", most=MAX_WIDTH)
+    n_heads = config.integer("num_attention_heads", most=MAX_WIDTH)
     if config.content.get("head_dim") not in (None, width // n_heads):
         raise unknown_value("head_dim", config.content["head_dim"])
     return Backbone(
@@ -239,7 +236,7 @@ def _modernbert(config: JsonObject) -> Backbone:
         n_heads=n_heads,
         n_inner=config.integer("intermediate_size"),
         n_vocabulary=config.integer("vocab_size"),
-        n_positions=config.integer("max_position_embeddings", most=MOST_ROTARY),
+        n_positions=config.integer("max_position_embeddings", most=MAX_ROTARY),
         activation=config.text("hidden_activation", "gelu"),
         epsilon=_epsilon(config, "norm_eps", 1e-5),
         embedding_width=width,
@@ -252,10 +249,10 @@ def _rotary(config: JsonObject, n_layers: int) -> Rotary:
     if not set(config.inner("rope_parameters", {}).content) <= {FULL, SLIDING}:
         raise unknown_value("rope_parameters", config.content["rope_parameters"])
     wide = _theta(config, FULL, config.number("global_rope_theta", 160_000.0, **THETAS))
-    has_near = config.content.get("local_rope_theta", 0) is not None  # else as in the wide layers
+    has_near = config.content.get("local_rope_theta", 0) is not None  # None: as in the wide layers
     near = _theta(config, SLIDING, config.number("local_rope_theta", 10_000.0, **THETAS) if has_near else wide)
     reach = config.integer("local_attention", 128, least=2) // 2
-    if config.content.get("sliding_window") not in (None, reach):  # its other name
+    if config.content.get("sliding_window") not in (None, reach):  # another name for it
         raise unknown_value("sliding_window", config.content["sliding_window"])
     is_wide = _is_wide(config, n_layers)
     return Rotary(
@@ -272,13 +269,13 @@ def _theta(config: JsonObject, kind: str, default: float) -> float:
 
 
 def _is_wide(config: JsonObject, n_layers: int) -> list[bool]:
-    """For each layer whether its tokens see all others."""
+    """For each layer, whether its tokens see all others."""
     every = config.integer("global_attn_every_n_layers", 3)
     types = config.items("layer_types", None)
     if types is None:
         return [layer % every == 0 for layer in range(n_layers)]
     if len(types) != n_layers or any(kind not in (FULL, SLIDING) for kind in types):
-        raise config.wrong("layer_types", f"{n_layers} times {FULL} or {SLIDING}")
+        raise config.wrong("layer_types", f"a list of {n_layers} values {FULL} or {SLIDING}")
     return [kind == FULL for kind in types]
 
 

@@ -1,7 +1,7 @@
-"""A small builder of ONNX graphs whose weights stay outside.
+"""A small builder of ONNX graphs with external weights.
 
-The graph names its weights; their arrays travel beside it, so that a runtime takes them as they lie in memory.
-Nothing is exported through torch, and no weight is copied into the graph.
+The graph only names its weights; runtimes use the arrays directly from memory, so no weight is copied into the graph.
+Torch is not involved.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ WEIGHTS_FILE = "weights.bin"
 
 @dataclass(frozen=True)
 class Graph:
-    """An ONNX graph, and the arrays of its weights by name."""
+    """An ONNX graph and its weight arrays by name."""
 
     proto: onnx.ModelProto
     weights: dict[str, Array]
 
     def write(self, folder: Path) -> Path:
-        """Write ``graph.onnx`` with its weights beside it, and give its path."""
+        """Write ``graph.onnx`` and its weights file to a folder; returns the path of the graph."""
         offset = 0
         locations = {}
         with (folder / WEIGHTS_FILE).open("wb") as handle:
@@ -39,7 +39,7 @@ class Graph:
                 locations[name] = offset, array.nbytes
                 handle.write(np.ascontiguousarray(array).data)
                 offset += array.nbytes
-                padding = -offset % 64  # runtimes map the file and want aligned tensors
+                padding = -offset % 64  # runtimes map the file and need aligned tensors
                 handle.write(bytes(padding))
                 offset += padding
         proto = onnx.ModelProto()
@@ -53,7 +53,7 @@ class Graph:
 
 
 class GraphBuilder:
-    """Collects nodes and weights. Every method that adds something gives back the name of its result."""
+    """Collects nodes and weights. Methods that add something return the name of the result."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -79,7 +79,7 @@ class GraphBuilder:
         return results
 
     def constant(self, value: object, dtype: type[np.generic] = np.float32) -> str:
-        """A small constant, inside the graph; equal ones are stored once."""
+        """Add a small constant inside the graph; equal constants are stored once."""
         array = np.asarray(value, dtype=dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self.constants:
@@ -88,11 +88,11 @@ class GraphBuilder:
         return self.constants[key]
 
     def axes(self, *values: int) -> str:
-        """A constant list of axes or sizes."""
+        """Add a constant list of axes or sizes."""
         return self.constant(values, np.int64)
 
     def weight(self, name: str, array: Array) -> str:
-        """A weight, outside the graph; the same name again gives the same weight."""
+        """Add an external weight; adding the same name again reuses it."""
         if name in self.weights:
             assert np.array_equal(self.weights[name], array), f"two different weights called {name}"
         else:
@@ -115,26 +115,28 @@ class GraphBuilder:
         *,
         states_shape: list[str | int] | None = None,
     ) -> Graph:
-        """Close the graph. ``outputs`` gives for each output's name the result it shows, and its shape.
+        """Build the graph. ``outputs`` maps the name of each output to its result and shape.
 
-        With ``states_shape`` the graph also takes ``states`` of that shape.
+        With ``states_shape``, the graph also has an input ``states`` of that shape.
         """
         for name, (result, _) in outputs.items():
             self.nodes.append(helper.make_node("Identity", [result], [name]))
         infos = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in inputs]
         if states_shape:
             infos.append(helper.make_tensor_value_info("states", TensorProto.FLOAT, states_shape))
-        shown = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, (_, shape) in outputs.items()]
+        results = [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, (_, shape) in outputs.items()
+        ]
         nodes, needed = _needed_nodes(self.nodes, set(outputs))
         initializers = [tensor for tensor in self.initializers if tensor.name in needed]
-        graph = helper.make_graph(nodes, "twinvec", infos, shown, initializers)
+        graph = helper.make_graph(nodes, "twinvec", infos, results, initializers)
         weights = {name: array for name, array in self.weights.items() if name in needed}
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         return Graph(helper.make_model(graph, opset_imports=opsets, ir_version=9), weights)
 
 
 def _needed_nodes(nodes: list[onnx.NodeProto], outputs: set[str]) -> tuple[list[onnx.NodeProto], set[str]]:
-    """The nodes that lead to the outputs, in order, and all names they touch: a runtime would run the others too."""
+    """The nodes that the outputs need, in order, and all names they use: a runtime would run unused nodes too."""
     needed = set(outputs)
     kept = []
     for node in reversed(nodes):
@@ -145,7 +147,7 @@ def _needed_nodes(nodes: list[onnx.NodeProto], outputs: set[str]) -> tuple[list[
 
 
 def set_location(tensor: onnx.TensorProto, file: str, offset: int, length: int) -> None:
-    """Say where on the disk the bytes of a weight lie."""
+    """Set the file and offset of an external weight."""
     del tensor.external_data[:]
     for key, value in (("location", file), ("offset", offset), ("length", length)):
         tensor.external_data.add(key=key, value=str(value))

@@ -1,4 +1,4 @@
-"""What a model folder holds, said in words, without running it and without reading more than file headers."""
+"""Describe a model folder without running it, from configs and weight headers only."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STORED = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat1
 
 @dataclass(frozen=True)
 class Inspection:
-    """A model, described."""
+    """The description of a model."""
 
     path: str
     architecture: str
@@ -66,16 +66,16 @@ class Inspection:
         return asdict(self)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Label and value of each line to show."""
+        """Label and value of each line of the description."""
         engine = "torch + transformers (extra 'train')"
         if self.runs_without_torch:
-            engine = "looking tokens up (no torch)" if self.is_static else "built-in graph (no torch)"
+            engine = "token lookup (no torch)" if self.is_static else "built-in graph (no torch)"
         limit = "no limit" if self.is_static and self.max_tokens is None else f"{_or_unknown(self.max_tokens)} tokens"
         count = f"{self.n_parameters:,} parameters, " if self.n_parameters else ""
         rows = [
             ("folder", self.path),
             ("architecture", self.architecture),
-            ("runs by", engine),
+            ("engine", engine),
             ("layers", _or_unknown(self.n_layers)),
             ("states", f"{_or_unknown(self.states_width)} wide"),
             ("readout", " -> ".join(self.modules)),
@@ -88,7 +88,7 @@ class Inspection:
             ("trained", self.trained or "not stated"),
         ]
         if self.lower_case:
-            rows.insert(9, ("case", "texts are lower-cased first"))
+            rows.insert(9, ("case", "texts are lowercased"))
         if self.truncate_dim:
             rows.insert(7, ("truncated to", str(self.truncate_dim)))
         return rows
@@ -131,7 +131,7 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
 
 
 class Core(NamedTuple):
-    """What gives the tokens their vectors."""
+    """The backbone or the table."""
 
     architecture: str
     runs_without_torch: bool
@@ -145,9 +145,9 @@ def _backbone(folder: ModelFolder) -> Core:
     if not is_supported(folder.config):
         layers, width = config.integer("num_hidden_layers", None), config.integer("hidden_size", None)
         return Core(_architecture(config), False, layers, width, folder.max_tokens)
-    found = read_backbone(folder.config)
-    limits = [limit for limit in (folder.max_tokens, found.n_positions) if limit]
-    return Core(_architecture(config), True, found.n_layers, found.width, min(limits, default=None))
+    backbone = read_backbone(folder.config)
+    limit = min((limit for limit in (folder.max_tokens, backbone.n_positions) if limit), default=None)
+    return Core(_architecture(config), True, backbone.n_layers, backbone.width, limit)
 
 
 def _table(folder: ModelFolder, tensors: Tensors) -> Core:
@@ -164,8 +164,8 @@ def _or_unknown(value: int | None) -> str:
 
 
 def _prompts(prompts: dict[str, str], default: str | None) -> str:
-    shown = ", ".join(f"{name}: {text!r}" for name, text in prompts.items()) or "none"
-    return f"{shown} (default: {default})" if default else shown
+    listed = ", ".join(f"{name}: {text!r}" for name, text in prompts.items()) or "none"
+    return f"{listed} (default: {default})" if default else listed
 
 
 def _architecture(config: JsonObject) -> str:
@@ -193,28 +193,28 @@ def _describe(module: object) -> str:
 
 
 def _tensors(files: list[Path]) -> Tensors:
-    """What the headers of the files say; nothing, if any of them cannot be read so."""
+    """The headers of safetensors files; empty if any cannot be read."""
     if not all(file.suffix == ".safetensors" and file.is_file() for file in files):
         return {}
-    found: Tensors = {}
+    tensors: Tensors = {}
     for file in files:
         with file.open("rb") as handle:
             try:
                 header = json.loads(handle.read(struct.unpack("<Q", handle.read(8))[0]))
             except (struct.error, ValueError, MemoryError, OverflowError):
                 return {}
-        found |= {name: tensor for name, tensor in header.items() if name != "__metadata__"}
-    return found
+        tensors |= {name: tensor for name, tensor in header.items() if name != "__metadata__"}
+    return tensors
 
 
 def _count_parameters(tensors: Tensors) -> int | None:
-    """How many there are; the scales of int8 weights are none."""
+    """Number of parameters, without the scales of int8 weights."""
     scales = {name + SCALE for name, tensor in tensors.items() if tensor["dtype"] == "I8"}
     return sum(prod(tensor["shape"]) for name, tensor in tensors.items() if name not in scales) or None
 
 
 def _stored(tensors: Tensors) -> str | None:
-    """The type of most values."""
+    """The dtype of most values."""
     counts: Counter[str] = Counter()
     for tensor in tensors.values():
         counts[tensor["dtype"]] += prod(tensor["shape"])
@@ -222,7 +222,7 @@ def _stored(tensors: Tensors) -> str | None:
 
 
 def _trained(folder: ModelFolder) -> str:
-    """What the folder itself says of its making."""
+    """What the folder says about its training."""
     versions = read_json(folder.path / "config_sentence_transformers.json").get("__version__") or {}
     made = ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
     base = folder.config.get("_name_or_path")
@@ -234,14 +234,14 @@ def _trained(folder: ModelFolder) -> str:
 
 
 def _warnings(folder: ModelFolder, files: list[Path]) -> list[str]:
-    found = []
+    warnings = []
     if not folder.is_sentence_model:
-        found.append("No sentence model: there is no modules.json. Mean pooling would be used; expect poor vectors.")
+        warnings.append("Not a sentence model: there is no modules.json. Mean pooling is used; expect poor vectors.")
     if not files:
-        found.append("There are no weights in this folder.")
+        warnings.append("There are no weights in this folder.")
     dense = [module.folder for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
     if any(file.suffix == ".bin" for file in [*files, *(file for inner in dense for file in weight_files(inner))]):
-        found.append("The weights are a pickle, which can run code; they load only with trust_pickle=True.")
+        warnings.append("The weights are a pickle, which can run code; they load only with trust_pickle=True.")
     if not (folder.backbone / "tokenizer.json").is_file() and not (folder.backbone / "vocab.txt").is_file():
-        found.append("There is no tokenizer.json.")
-    return found
+        warnings.append("There is no tokenizer.json.")
+    return warnings

@@ -1,10 +1,10 @@
 """Linear layers in int8, for onnxruntime: products of 8-bit integers, everything else in float32.
 
-What a token gives depends on that token's values and on constants alone, never on another text of the batch:
-- Inputs that come from a norm reach about as far for every token, so each channel has a fixed scale and offset,
-  taken from :mod:`calibration`; they cost nothing, being folded into a copy of the norm.
-- Attention's result and the activation vary more: each token has a scale of its own.
-Scales are moved from inputs to weights channel by channel (SmoothQuant, Xiao et al. 2023, with the exponent 0.7).
+The result for a token depends only on that token and on constants, never on other texts of the batch:
+- Inputs that come from a norm have a similar range for every token, so each channel has a fixed scale and offset
+  from :mod:`calibration`; folded into a copy of the norm, they cost nothing.
+- The results of attention and activation vary more, so each token has its own scale.
+Scales move from inputs to weights channel by channel (SmoothQuant, Xiao et al. 2023, with exponent 0.7).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from twinvec.engine.graph import MICROSOFT, GraphBuilder
 from twinvec.engine.linear import Stream, add_activation, query_key_value
 from twinvec.types import Array, Vectors
 
-__all__ = ["Int8Linear", "fold_contexts", "quantize_columns"]
+__all__ = ["Int8Linear", "fold_contexts"]
 
 SMOOTHING = 0.7
 GELU_ZERO = 24  # of 0..255: gelu's lowest value is -0.17, so most of the range goes to positive values
@@ -28,11 +28,11 @@ GELU_LOWEST = 0.17
 
 
 def quantize_columns(matrix: Array) -> tuple[Array, Vectors]:
-    """Weights ``(in, out)`` as int8 and the scale of each column, such that integer products are exact.
+    """Quantize weights ``(in, out)`` to int8 with one scale per column, so that integer products are exact.
 
-    Without VNNI, the CPU adds the products of two neighbouring rows in 16 bits: 255 times a pair's sum must stay
-    within 32767, so the weights of a pair that have the same sign sum to 128 at most. Choosing each column's scale by
-    its largest pair is far finer than keeping all weights below 64.
+    Without VNNI, the CPU adds the products of two neighboring rows in 16 bits: 255 times a pair's sum must stay within
+    32767, so two weights of the same sign may sum to 128 at most. A scale chosen by the largest pair of a column is far
+    finer than limiting all weights to 64.
 
     >>> quantize_columns(np.array([[1.0], [1.0], [-1.0], [0.5]]))[0].ravel().tolist()
     [64, 64, -64, 32]
@@ -54,7 +54,7 @@ def quantize_columns(matrix: Array) -> tuple[Array, Vectors]:
 
 
 def smooth_scales(ranges: Ranges, matrix: Array) -> Array:
-    """The step of each input channel, ``(in,)``: wide channels get wide steps, unless their weights are large."""
+    """The quantization step of each input channel, ``(in,)``: wide ranges get wide steps, large weights narrow ones."""
     reach = np.maximum(ranges.high - ranges.low, 1e-3).astype(np.float64)
     size = np.maximum(np.sqrt((matrix**2).mean(axis=1)), 1e-6)
     scales = reach**SMOOTHING / size ** (1 - SMOOTHING)
@@ -62,9 +62,9 @@ def smooth_scales(ranges: Ranges, matrix: Array) -> Array:
 
 
 def fold_contexts(weights: Mapping[str, Vectors], ranges: Mapping[str, Ranges]) -> dict[str, Vectors]:
-    """Weights whose attention gives a centred, evenly wide result, and whose output layer undoes it: the same model.
+    """Equivalent weights whose attention results are centered and evenly scaled; the output layer undoes it.
 
-    Attention averages values, so shifting and scaling the values' layer shifts and scales its result.
+    Attention averages values, so shifting and scaling the value layer shifts and scales its result.
     """
     folded = dict(weights)
     for name, found in ranges.items():
@@ -94,23 +94,23 @@ class Int8Linear:
     ranges: Mapping[str, Ranges]
 
     def enter(self, states: str) -> str:
-        """As rows, ``(tokens x batch, width)``, the texts' first tokens first: attention reads heads where they lie."""
+        """Rows ``(tokens x batch, width)``, the first tokens of all texts first, so attention needs no transpose."""
         return self._rows(self.graph.add("Transpose", states, perm=[1, 0, 2]), self.backbone.embedding_width)
 
     def leave(self, states: str) -> str:
-        """Back from rows."""
+        """Undo ``enter``."""
         shape = self._shape(self.backbone.width)
         return self.graph.add("Transpose", self.graph.add("Reshape", states, shape), perm=[1, 0, 2])
 
     def along_tokens(self, rows: str) -> str:
-        """With axes for texts and heads."""
+        """Add axes for texts and heads."""
         return self.graph.add("Unsqueeze", rows, self.graph.axes(1, 2))
 
     def heads(self, stream: Stream, block: int) -> list[str]:
-        """Three products, which are cheaper here than one and a split: each ``(tokens, batch, heads, head width)``."""
+        """Three products, cheaper here than one and a split: each ``(tokens, batch, heads, head width)``."""
         graph, backbone = self.graph, self.backbone
         parts = query_key_value(self.weights, backbone, block)
-        # Evened out before they share the scales of their common input.
+        # Normalized before they share the scales of their common input.
         sizes = [matrix.astype(np.float64) for matrix, _ in parts]
         together = np.concatenate([matrix.T / np.sqrt((matrix**2).mean()) for matrix in sizes], axis=1)
         name = f"blocks.{block}.qkv"
@@ -123,7 +123,7 @@ class Int8Linear:
         return heads
 
     def attend(self, query: str, key: str, value: str, bias: str) -> str:
-        """Products that read the heads where they lie; only the result is turned."""
+        """Fused products that read the heads in place; only the result is transposed."""
         graph = self.graph
         scores = graph.add("FusedMatMul", query, key, domain=MICROSOFT, transB=1, transBatchA=1, transBatchB=1)
         shares = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
@@ -131,7 +131,7 @@ class Int8Linear:
         return self._rows(graph.add("Transpose", mixed, perm=[2, 0, 1, 3]), self.backbone.width)
 
     def inner(self, stream: Stream, block: int) -> str:
-        """One product with fixed scales."""
+        """A product with fixed scales."""
         name = f"blocks.{block}.inner"
         matrix = self.weights[f"{name}.weight"]
         steps, center, values = self._read_norm(stream, name, matrix.T.astype(np.float64))
@@ -139,18 +139,18 @@ class Int8Linear:
         return self._fixed_product(values, name, matrix, bias, (self.ranges[name], steps, center))
 
     def activate(self, values: str) -> str:
-        """The activation; gelu by its tanh form, whose difference is far below the rounding to 8 bits."""
+        """The activation; gelu in its tanh form, whose error is far below that of 8 bits."""
         if self.backbone.activation == "gelu":
             return self.graph.add("FastGelu", values, domain=MICROSOFT)
         return add_activation(self.graph, self.backbone.activation, values)
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
-        """One product with a scale per token."""
+        """A product with one scale per token."""
         scales = self._symmetric_scales(attended)
         return self._own_product(attended, scales, 128, f"blocks.{block}.out", residual)
 
     def outer(self, inner: str, block: int, residual: Stream) -> str:
-        """One product with a scale per token."""
+        """A product with one scale per token."""
         name = f"blocks.{block}.outer"
         is_gelu = self.backbone.activation.startswith("gelu") and self.backbone.rotary is None
         if not is_gelu:
@@ -165,13 +165,13 @@ class Int8Linear:
         return self.graph.add("Reshape", states, self.graph.axes(-1, width))
 
     def _shape(self, *widths: int) -> str:
-        """Sizes of tokens, texts, and these."""
+        """The shape (tokens, batch, *widths)."""
         graph = self.graph
         sizes = [graph.add("Shape", "ids", start=axis, end=axis + 1) for axis in (1, 0)]
         return graph.add("Concat", *sizes, graph.axes(*widths), axis=0)
 
     def _read_norm(self, stream: Stream, name: str, matrix: Array) -> tuple[Array, Array, str]:
-        """Steps and offsets of the channels, and the input in them: uint8 ``(rows, width)``."""
+        """Steps and offsets of the channels, and the quantized input: uint8 ``(rows, width)``."""
         graph, ranges = self.graph, self.ranges[name]
         steps = smooth_scales(ranges, matrix)
         center = (ranges.low.astype(np.float64) + ranges.high) / 2 - 127.5 * steps
@@ -185,7 +185,7 @@ class Int8Linear:
         return steps, center, graph.add("QuantizeLinear", values, graph.constant(1.0), zero)
 
     def _renormed(self, stream: Stream, name: str, factor: Array | float, shift: Array) -> str:
-        """The stream's norm once more, its result times ``factor`` plus ``shift``."""
+        """Repeat the stream's norm, with its result times ``factor`` plus ``shift``."""
         assert stream.norm is not None
         name = f"{name}.{stream.norm}"  # layers that share a block follow different norms
         scale = self.weights[f"{stream.norm}.weight"] * factor
@@ -197,14 +197,9 @@ class Int8Linear:
         return self.graph.add("LayerNormalization", stream.summed, *inputs, axis=-1, epsilon=self.backbone.epsilon)
 
     def _fixed_product(
-        self,
-        values: str,
-        name: str,
-        matrix: Vectors,
-        bias: Vectors | None,
-        scales: tuple[Ranges, Array, Array],
+        self, values: str, name: str, matrix: Vectors, bias: Vectors | None, scales: tuple[Ranges, Array, Array]
     ) -> str:
-        """The product of an input with fixed scales; exact, on average, for the inputs of the calibration."""
+        """The product of an input with fixed scales; unbiased on the calibration inputs."""
         ranges, steps, center = scales
         weight = matrix.T.astype(np.float64)
         quantized, column_scales = quantize_columns(weight * steps[:, None])
@@ -214,13 +209,7 @@ class Int8Linear:
         return self._integer_product(values, name, (quantized, column_scales), shift=shift)
 
     def _integer_product(
-        self,
-        values: str,
-        name: str,
-        columns: tuple[Array, Vectors],
-        *,
-        zero: int = 0,
-        shift: Array | None = None,
+        self, values: str, name: str, columns: tuple[Array, Vectors], *, zero: int = 0, shift: Array | None = None
     ) -> str:
         graph, (quantized, scales) = self.graph, columns
         inputs = [
@@ -240,7 +229,7 @@ class Int8Linear:
         return graph.add("Max", graph.add("Mul", highest, graph.constant(1 / 127)), graph.constant(1e-12))
 
     def _own_product(self, rows: str, scales: str, zero: int, name: str, residual: Stream) -> str:
-        """The product of rows that each have a scale of their own, ``(rows, 1)``, plus bias and residual."""
+        """The product of rows with one scale each, ``(rows, 1)``, plus bias and residual."""
         graph = self.graph
         weight = self.weights[f"{name}.weight"].T.astype(np.float64)
         columns = quantize_columns(weight)
@@ -250,14 +239,16 @@ class Int8Linear:
             graph.add("QuantizeLinear", rows, flat, zeros, axis=0), name, columns, zero=zero
         )
         product = graph.add("Mul", product, scales)
-        mean = self.ranges[name].mean.astype(np.float64) * (not name.endswith(".out"))  # there it was folded away
+        mean = self.ranges[name].mean.astype(np.float64) * (
+            not name.endswith(".out")
+        )  # there, fold_contexts removed it
         shift = mean @ weight - mean @ columns[0].astype(np.float64) * columns[1]
         if f"{name}.bias" in self.weights:
             shift = shift + self.weights[f"{name}.bias"]
         return graph.add("Add", product, self._shifted(residual, name, shift))
 
     def _shifted(self, residual: Stream, name: str, shift: Array) -> str:
-        """The residual plus a constant, which its norm can add for nothing."""
+        """The residual plus a constant, which its norm adds at no cost."""
         if residual.norm is None:
             constant = self.graph.weight(f"{name}.residual", shift.astype(np.float32))
             return self.graph.add("Add", residual.states, constant)

@@ -1,4 +1,4 @@
-"""Encoder layers as ONNX nodes: embeddings, positions, masks, attention, and their order."""
+"""Encoder layers as ONNX nodes: embeddings, positions, masks and attention."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["LayerBuilder"]
 
 
 def attend_by_one(linear: FloatLinear, own: str, states: str, *, block: int, bias: str) -> str:
-    """What attention gives the tokens ``own``, ``(batch, 1, width)``, that look at ``states``; of the same shape.
+    """Attention of one token per text, ``own`` ``(batch, 1, width)``, over ``states``; the result has its shape.
 
     ``bias``, ``(batch, heads or 1, tokens)``, is added to the scores.
     """
     graph, backbone, name = linear.graph, linear.backbone, f"blocks.{block}"
     (query, query_shift), (key, _), (value, value_shift) = query_key_value(linear.weights, backbone, block)
     by_head = backbone.n_heads, backbone.head_width, backbone.width
-    asked = add_product(graph, own, f"{name}.query", query, query_shift)
-    asked = graph.add("Reshape", asked, graph.axes(0, backbone.n_heads, backbone.head_width))
+    queries = add_product(graph, own, f"{name}.query", query, query_shift)
+    queries = graph.add("Reshape", queries, graph.axes(0, backbone.n_heads, backbone.head_width))
     # The keys' bias is left out: it adds the same to every score of a head.
-    asked = _product_by_head(graph, asked, graph.weight(f"{name}.key.by_head", key.reshape(by_head)))
-    scores = graph.add("MatMul", asked, graph.add("Transpose", states, perm=[0, 2, 1]))
+    queries = _product_by_head(graph, queries, graph.weight(f"{name}.key.by_head", key.reshape(by_head)))
+    scores = graph.add("MatMul", queries, graph.add("Transpose", states, perm=[0, 2, 1]))
     shares = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
     mixed = graph.add("MatMul", shares, states)
     turned = value.reshape(by_head).transpose(0, 2, 1)
@@ -43,12 +43,12 @@ def _product_by_head(graph: GraphBuilder, values: str, matrices: str) -> str:
 
 
 RELATIVE_BUCKETS = 32  # fixed in MPNet's code; a table may have more rows
-HIDDEN = -1e30  # added to the scores of tokens that must not be seen; finite also as bfloat16
+HIDDEN = -1e30  # added to the scores of masked tokens; finite in bfloat16, too
 
 
 @dataclass(frozen=True)
 class LayerBuilder:
-    """Adds the embeddings and the layers of one backbone to a graph."""
+    """Adds the embeddings and layers of a backbone to a graph."""
 
     graph: GraphBuilder
     backbone: Backbone
@@ -56,7 +56,7 @@ class LayerBuilder:
     linear: Linear
 
     def all_states(self) -> list[str]:
-        """States after the embeddings and after every layer."""
+        """The states after the embeddings and after each layer."""
         bias, stream = self._bias(), self._embeddings()
         run_layer = self._modern_layer if self.backbone.rotary else self._layer
         states = [stream.states]
@@ -69,9 +69,9 @@ class LayerBuilder:
         return [self.linear.leave(each) for each in states]
 
     def picked_state(self, picked: str) -> str:
-        """The last layer's state of one token of each text, ``(batch, width)``; ``picked`` is 1 there, else 0.
+        """The last layer's state of one token per text, ``(batch, width)``; ``picked`` is 1 at that token, else 0.
 
-        The last layer is computed for these tokens alone, which spares most of its time.
+        The last layer is computed for these tokens only, which saves most of its time.
         """
         bias, stream = self._bias(), self._embeddings()
         *earlier, last = [(layer, block) for layer, blocks in enumerate(self.backbone.blocks) for block in blocks]
@@ -80,7 +80,7 @@ class LayerBuilder:
         return self._picked_layer(stream, last[1], bias, self.graph.add("Unsqueeze", picked, self.graph.axes(1)))
 
     def _bias(self) -> str:
-        """What is added to attention's scores before their softmax."""
+        """The bias added to attention scores before the softmax."""
         bias = self._mask_bias()
         return self.graph.add("Add", bias, self._relative_bias()) if self.backbone.n_relative else bias
 
@@ -91,11 +91,11 @@ class LayerBuilder:
         return Stream(summed, norm, self._norm(summed, norm))
 
     def _n_tokens(self) -> str:
-        """How many tokens wide the batch is, as a list of one number."""
+        """The number of tokens of the padded batch, ``(1,)``."""
         return self.graph.add("Shape", "ids", start=1, end=2)
 
     def _first_rows(self, table: str) -> str:
-        """The rows of a table for as many positions as the batch has."""
+        """The rows of a table for the positions of the batch."""
         return self.graph.add("Slice", table, self.graph.axes(0), self._n_tokens(), self.graph.axes(0))
 
     def _embeddings(self) -> Stream:
@@ -114,11 +114,11 @@ class LayerBuilder:
         return stream
 
     def _positions(self) -> str:
-        """Rows of the position table: one a position, or one a token where a literal padding token is not counted."""
+        """Position embeddings: one row per position, or per token if literal padding tokens get no position."""
         graph, pad = self.graph, self.backbone.pad
         first = self.backbone.position_offset if pad is None else 0
         table = self.weights["embeddings.position.weight"][first:]
-        if self.backbone.n_types:  # single texts are all of type 0: its row goes into the table
+        if self.backbone.n_types:  # single texts are all of type 0, so its row is added to the table
             table = table + self.weights["embeddings.type.weight"][0]
         rows = graph.weight("embeddings.positions", table)
         if pad is None:
@@ -129,7 +129,7 @@ class LayerBuilder:
         return graph.add("Gather", rows, graph.add("Add", number, graph.constant(pad, np.int64)))
 
     def _mask_bias(self) -> str:
-        """0 on real tokens, very low on padding: ``(batch, 1, 1, tokens)``."""
+        """0 on real tokens, a large negative number on padding: ``(batch, 1, 1, tokens)``."""
         graph = self.graph
         mask = graph.add("Cast", "mask", to=1)
         hidden = graph.add("Mul", graph.add("Sub", graph.constant(1.0), mask), graph.constant(HIDDEN))
@@ -152,7 +152,7 @@ class LayerBuilder:
         return graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.axes(0))
 
     def _layer(self, stream: Stream, layer: int, block: int, bias: str) -> Stream:
-        """A layer whose norms follow the sums (BERT and its kin)."""
+        """A post-norm layer (BERT-like)."""
         linear = self.linear
         query, key, value = linear.heads(stream, block)
         attended = linear.attend(query, key, value, bias)
@@ -161,7 +161,7 @@ class LayerBuilder:
         return self._normed(linear.outer(inner, block, stream), f"blocks.{block}.inner_norm")
 
     def _picked_layer(self, stream: Stream, block: int, bias: str, picked: str) -> str:
-        """``_layer`` for the tokens that ``picked``, ``(batch, 1, tokens)``, names, in float32: ``(batch, width)``."""
+        """``_layer`` for the tokens that ``picked`` ``(batch, 1, tokens)`` marks, in float32: ``(batch, width)``."""
         graph, linear = self.graph, FloatLinear(self.graph, self.backbone, self.weights)
         states = self.linear.leave(stream.states)
         own = graph.add("MatMul", picked, states)
@@ -172,18 +172,18 @@ class LayerBuilder:
         return graph.add("Squeeze", self._norm(summed, f"blocks.{block}.inner_norm"), graph.axes(1))
 
     def _picked_bias(self, bias: str, picked: str) -> str:
-        """The rows of the scores' bias for the picked tokens: ``(batch, heads or 1, tokens)``."""
+        """The rows of the attention bias for the picked tokens: ``(batch, heads or 1, tokens)``."""
         graph = self.graph
         if self.backbone.n_relative:
             bias = graph.add("MatMul", graph.add("Unsqueeze", picked, graph.axes(1)), bias)
         return graph.add("Squeeze", bias, graph.axes(2))
 
     def _modern_layer(self, stream: Stream, layer: int, block: int, bias: str) -> Stream:
-        """A layer whose norms stand before its parts, with rotary positions and a gated inner part (ModernBERT)."""
+        """A pre-norm layer with rotary positions and a gated feed-forward part (ModernBERT)."""
         graph, linear, rotary = self.graph, self.linear, self.backbone.rotary
         assert rotary is not None
         norm = f"blocks.{block}.attention_norm"
-        has_norm = f"{norm}.weight" in self.weights  # the first layer reads the normed embeddings
+        has_norm = f"{norm}.weight" in self.weights  # not in the first layer, whose input is normalized
         query, key, value = linear.heads(self._normed(stream.states, norm) if has_norm else stream, block)
         query, key = self._rotate(query, rotary, layer), self._rotate(key, rotary, layer)
         attended = linear.attend(query, key, value, self._windowed(bias, rotary.window[layer]))
@@ -195,7 +195,7 @@ class LayerBuilder:
         return Stream(summed, None, summed)
 
     def _rotate(self, heads: str, rotary: Rotary, layer: int) -> str:
-        """Turn the two halves of every head by angles that grow with the position."""
+        """Rotate the two halves of each head by angles proportional to the position."""
         graph, theta, half = self.graph, rotary.theta[layer], self.backbone.head_width // 2
         rates = theta ** (-np.arange(half, dtype=np.float64) / half)
         angles = np.arange(self.backbone.n_positions, dtype=np.float64)[:, None] * rates
@@ -211,7 +211,7 @@ class LayerBuilder:
         return graph.add("Concat", turned_left, turned_right, axis=-1)
 
     def _windowed(self, bias: str, reach: int | None) -> str:
-        """The mask's bias, with tokens further than ``reach`` hidden as well."""
+        """The mask bias, with tokens farther than ``reach`` masked, too."""
         if reach is None:
             return bias
         graph = self.graph
@@ -221,7 +221,7 @@ class LayerBuilder:
 
 
 def relative_buckets(distances: Ids, n_buckets: int, furthest: int = 128) -> Array:
-    """The bucket of each distance (key minus query): near ones alone, far ones in logarithmic steps (T5, MPNet).
+    """The bucket of each distance (key minus query): exact for near ones, logarithmic for far ones (T5, MPNet).
 
     >>> relative_buckets(np.array([-3, 0, 3, 200]), 32).tolist()
     [3, 0, 19, 31]
@@ -229,7 +229,7 @@ def relative_buckets(distances: Ids, n_buckets: int, furthest: int = 128) -> Arr
     half = n_buckets // 2
     size = np.abs(distances)
     near = half // 2
-    # float32 and truncation as in the reference: a bucket's edge must fall on the same distance
+    # float32 and truncation as in the reference, so that buckets have the same edges
     steps = np.log(np.maximum(size, 1).astype(np.float32) / near) / np.float32(np.log(furthest / near))
     far = np.minimum(near + (steps * (half - near)).astype(np.int64), half - 1)
     return np.where(distances > 0, half, 0) + np.where(size < near, size, far)

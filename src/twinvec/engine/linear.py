@@ -1,4 +1,4 @@
-"""How the linear layers of an encoder are computed: the part that differs between float32 and int8."""
+"""Linear layers of an encoder: the part that differs between float32 and int8."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ACTIVATIONS", "FloatLinear", "Linear", "Stream", "add_norm", "add_pr
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The states between two layers: ``summed`` after the norm of that name, or as they are where it has none."""
+    """The states between two layers: ``summed`` after the norm named ``norm``, or unchanged if it is None."""
 
     summed: str
     norm: str | None
@@ -26,30 +26,30 @@ class Stream:
 
 
 class Linear(Protocol):
-    """The linear layers of one backbone in one graph, and the order in which states lie between them."""
+    """The linear layers of a backbone in a graph, with their own memory layout of states."""
 
     def enter(self, states: str) -> str:
-        """States ``(batch, tokens, width)`` in the order of these layers."""
+        """Convert states ``(batch, tokens, width)`` to the layout of these layers."""
         ...
 
     def leave(self, states: str) -> str:
-        """States in the order of these layers as ``(batch, tokens, width)``."""
+        """Convert states from the layout of these layers to ``(batch, tokens, width)``."""
         ...
 
     def along_tokens(self, rows: str) -> str:
-        """One row a position, ``(tokens, n)``, such that it is multiplied with each position of :meth:`heads`."""
+        """Reshape rows ``(tokens, n)``, one per position, to multiply the results of :meth:`heads`."""
         ...
 
     def heads(self, stream: Stream, block: int) -> list[str]:
-        """Queries (scaled), keys and values, each with a last axis of the head's width."""
+        """Queries (scaled), keys and values, each with the head width as last axis."""
         ...
 
     def attend(self, query: str, key: str, value: str, bias: str) -> str:
-        """What attention gives; ``bias``, ``(batch, heads, tokens, tokens)`` or 1 instead, is added to its scores."""
+        """The attention result; ``bias``, broadcast to ``(batch, heads, tokens, tokens)``, is added to the scores."""
         ...
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
-        """What attention gives, through its output layer, plus the residual."""
+        """The output layer of attention, plus the residual."""
         ...
 
     def inner(self, stream: Stream, block: int) -> str:
@@ -57,7 +57,7 @@ class Linear(Protocol):
         ...
 
     def activate(self, values: str) -> str:
-        """The activation."""
+        """The activation function."""
         ...
 
     def outer(self, inner: str, block: int, residual: Stream) -> str:
@@ -86,14 +86,14 @@ ACTIVATIONS: dict[str, Callable[[GraphBuilder, str], str]] = {
 
 
 def add_activation(graph: GraphBuilder, name: str, values: str) -> str:
-    """The activation that a config names."""
+    """Add the activation that a config names."""
     if name not in ACTIVATIONS:
         raise UnknownNameError("activation in config.json:", name, ACTIVATIONS, note=f"Or: {TORCH}")
     return ACTIVATIONS[name](graph, values)
 
 
 def add_norm(graph: GraphBuilder, weights: Mapping[str, Vectors], states: str, name: str, epsilon: float) -> str:
-    """Layer normalisation over the last axis, by the parameters of that name."""
+    """Add layer normalization over the last axis, with the parameters ``name``."""
     inputs = [states, graph.weight(f"{name}.weight", weights[f"{name}.weight"])]
     if f"{name}.bias" in weights:
         inputs.append(graph.weight(f"{name}.bias", weights[f"{name}.bias"]))
@@ -101,7 +101,7 @@ def add_norm(graph: GraphBuilder, weights: Mapping[str, Vectors], states: str, n
 
 
 def add_product(graph: GraphBuilder, states: str, name: str, weight: Vectors, bias: Vectors | None) -> str:
-    """``states @ weight.T + bias`` in float32; ``weight`` is ``(out, in)``, as torch stores it."""
+    """Add ``states @ weight.T + bias`` in float32; ``weight`` is ``(out, in)``, as in torch."""
     result = graph.add("MatMul", states, graph.weight(f"{name}.matrix", weight.T))
     return result if bias is None else graph.add("Add", result, graph.weight(f"{name}.bias", bias))
 
@@ -109,7 +109,7 @@ def add_product(graph: GraphBuilder, states: str, name: str, weight: Vectors, bi
 def query_key_value(
     weights: Mapping[str, Vectors], backbone: Backbone, block: int
 ) -> list[tuple[Vectors, Vectors | None]]:
-    """Matrix ``(width, width)`` and bias of queries, keys and values; the queries' hold the attention's scale."""
+    """Matrix ``(width, width)`` and bias of queries, keys and values; the queries include the attention scale."""
     prefix = f"blocks.{block}"
     if f"{prefix}.qkv.weight" in weights:
         parts: list[tuple[Vectors, Vectors | None]] = [
@@ -126,26 +126,26 @@ def query_key_value(
 
 @dataclass(frozen=True)
 class FloatLinear:
-    """Linear layers in float32, in operators that every runtime knows."""
+    """Linear layers in float32, with operators that every runtime supports."""
 
     graph: GraphBuilder
     backbone: Backbone
     weights: Mapping[str, Vectors]
 
     def enter(self, states: str) -> str:
-        """As they are."""
+        """Return the states unchanged."""
         return states
 
     def leave(self, states: str) -> str:
-        """As they are."""
+        """Return the states unchanged."""
         return states
 
     def along_tokens(self, rows: str) -> str:
-        """As they are."""
+        """Return the rows unchanged."""
         return rows
 
     def heads(self, stream: Stream, block: int) -> list[str]:
-        """One product for all three, then one transposition: each ``(batch, heads, tokens, head width)``."""
+        """One product and one transpose for all three: each ``(batch, heads, tokens, head width)``."""
         graph, backbone = self.graph, self.backbone
         parts = query_key_value(self.weights, backbone, block)
         weight = np.concatenate([matrix for matrix, _ in parts])
@@ -158,7 +158,7 @@ class FloatLinear:
         return [graph.add("Squeeze", third, graph.axes(0)) for third in thirds]
 
     def attend(self, query: str, key: str, value: str, bias: str) -> str:
-        """Products, with the heads turned behind their tokens."""
+        """Scaled dot-product attention, with the heads joined again."""
         graph = self.graph
         scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2]))
         shares = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
@@ -166,7 +166,7 @@ class FloatLinear:
         return graph.add("Reshape", mixed, graph.axes(0, 0, self.backbone.width))
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
-        """Product, then sum."""
+        """Product plus residual."""
         return self.graph.add("Add", self._linear(attended, f"blocks.{block}.out"), residual.states)
 
     def inner(self, stream: Stream, block: int) -> str:
@@ -174,11 +174,11 @@ class FloatLinear:
         return self._linear(stream.states, f"blocks.{block}.inner")
 
     def activate(self, values: str) -> str:
-        """The activation, exactly as the config names it."""
+        """The activation of the config."""
         return add_activation(self.graph, self.backbone.activation, values)
 
     def outer(self, inner: str, block: int, residual: Stream) -> str:
-        """Product, then sum."""
+        """Product plus residual."""
         return self.graph.add("Add", self._linear(inner, f"blocks.{block}.outer"), residual.states)
 
     def _linear(self, states: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""A model folder with its weights, ready to be turned into a graph for any runtime."""
+"""A model folder with its weights, and the graphs built from it."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ from twinvec.types import Vectors
 
 __all__ = ["Model", "build_heads", "build_readout", "read_model"]
 
-Shown = Literal["vectors", "layers"]
+Output = Literal["vectors", "layers"]
 MakeLinear = Callable[[GraphBuilder, Backbone, Mapping[str, Vectors]], Linear]
 
 
 @dataclass(frozen=True)
 class Model:
-    """Backbone, weights and readout of one folder. Holds views into the mapped files, not copies.
+    """Backbone, weights and readout of a folder. Weights are views into the mapped files.
 
-    Every graph is made of the files that were opened first, whatever has taken their names since.
+    All graphs use the files as first opened, even if they are replaced later.
     """
 
     folder: ModelFolder
     backbone: Backbone
     weights: Mapping[str, Vectors]
-    read: ReadWeights  # the modules behind the backbone; each file is opened once
+    read: ReadWeights  # reads the modules after the backbone; opens each file once
     width: int
-    files: tuple[MappedFile, ...]  # what weights, and what is read, are views into
+    files: tuple[MappedFile, ...]  # the files behind all weights
 
     @property
-    def shown(self) -> Shown:
-        """What a runtime is asked for, to get vectors."""
+    def output(self) -> Output:
+        """The graph output from which vectors are computed."""
         return "layers" if isinstance(self.folder.readout, WK) else "vectors"
 
-    def graph(self, shown: Shown = "vectors", linear: MakeLinear = FloatLinear) -> Graph:
-        """The ONNX graph that gives vectors, or the states of all layers."""
+    def graph(self, output: Output = "vectors", linear: MakeLinear = FloatLinear) -> Graph:
+        """The ONNX graph that computes vectors, or the states of all layers."""
         check_unchanged(self.files)
         try:
-            return self._graph(shown, linear)
-        finally:  # else a change in the meantime would stay in the graph
+            return self._graph(output, linear)
+        finally:  # a file that changed meanwhile would corrupt the graph
             check_unchanged(self.files)
 
-    def _graph(self, shown: Shown, linear: MakeLinear) -> Graph:
+    def _graph(self, output: Output, linear: MakeLinear) -> Graph:
         builder = GraphBuilder()
         layers = LayerBuilder(builder, self.backbone, self.weights, linear(builder, self.backbone, self.weights))
-        if shown == "vectors":
+        if output == "vectors":
             vectors = self._vectors(builder, layers)
-            forget_pages(self.weights.values())  # what the layers need was copied, turned for the product
+            forget_pages(self.weights.values())  # the layers use transposed copies
             return builder.build({"vectors": (vectors, ["batch", self.width])}, ["ids", "mask", "pool_mask"])
         states = layers.all_states()
         forget_pages(self.weights.values())
-        # Stacked inside the graph: without the interpreter's lock, and in one piece.
+        # Stacked inside the graph, without holding Python's GIL.
         stacked = builder.add("Concat", *(builder.add("Unsqueeze", name, builder.axes(0)) for name in states), axis=0)
         shape: list[str | int] = [len(states), "batch", "tokens", self.backbone.width]
         return builder.build({"layers": (stacked, shape)}, ["ids", "mask"])
@@ -82,7 +82,7 @@ class Model:
 
 
 def read_model(folder: ModelFolder, *, trust_pickle: bool = False) -> Model:
-    """Map a folder's weights into memory and check them against its config."""
+    """Memory-map a folder's weights and check them against its config."""
     backbone = read_backbone(folder.config)
     read = cache(partial(read_weights, trust_pickle=trust_pickle))
     source = (weight_files(folder.backbone) or [folder.backbone])[0]
@@ -94,7 +94,7 @@ def read_model(folder: ModelFolder, *, trust_pickle: bool = False) -> Model:
 
 
 def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:
-    """A graph of the readout alone: ``states`` of ``width`` in, vectors out."""
+    """A graph of the readout only, from ``states`` ``(batch, tokens, width)`` to vectors."""
     builder = GraphBuilder()
     vectors = add_readout(builder, "states", folder.modules, read)
     shape: list[str | int] = ["batch", readout_width(folder.modules, width)]
@@ -102,7 +102,7 @@ def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:
 
 
 def build_heads(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:
-    """A graph of what stands behind the pooling: ``states`` are vectors of ``width`` here, and vectors come out."""
+    """A graph of the modules after the pooling, from pooled ``states`` ``(batch, width)`` to vectors."""
     builder = GraphBuilder()
     vectors = add_readout(builder, "states", folder.modules[1:], read)
     shape: list[str | int] = ["batch", readout_width(folder.modules, width)]

@@ -1,4 +1,4 @@
-"""Parameter names and shapes: rename tables for every checkpoint format, and what a config requires."""
+"""Parameter names and shapes: rename tables for checkpoint formats, and the shapes that a config requires."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ RULES: dict[str, Rules] = {
 
 
 def canonical_name(name: str, family: str, *, blocks_per_group: int = 1) -> str:
-    """Our name of a checkpoint's parameter.
+    """Our name for a parameter of a checkpoint.
 
     >>> canonical_name("bert.encoder.layer.3.attention.self.query.weight", "bert")
     'blocks.3.query.weight'
@@ -107,7 +107,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def expected_shapes(backbone: Backbone) -> Shapes:
-    """All parameters under the names of ``renames.py``."""
+    """The shapes of all parameters of a backbone, by our names."""
     return _embedding_shapes(backbone) | (_modern_shapes if backbone.rotary else _layer_shapes)(backbone)
 
 
@@ -153,6 +153,6 @@ def _modern_shapes(backbone: Backbone) -> Shapes:
             f"blocks.{block}.outer.weight": (width, inner),
             f"blocks.{block}.inner_norm.weight": (width,),
         }
-        if block:  # the first layer reads the normed embeddings as they are
+        if block:  # not in the first layer, whose input is normalized
             shapes[f"blocks.{block}.attention_norm.weight"] = (width,)
     return shapes

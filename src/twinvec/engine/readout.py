@@ -1,11 +1,11 @@
-"""What turns the last layer's states into one vector, as ONNX nodes: pooling, Dense, LayerNorm, Normalize.
+"""The readout as ONNX nodes: pooling, Dense, LayerNorm and Normalize turn states into one vector.
 
-It stands inside the graph, so that only vectors leave it.
+It is part of the graph, so that only vectors leave it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import singledispatch
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def _mask(graph: GraphBuilder) -> str:
 
 
 def _positions(graph: GraphBuilder) -> str:
-    """1, 2, 3 ... for the tokens, as float."""
+    """1, 2, 3 ... for the tokens, in float32."""
     count = graph.add("Squeeze", graph.add("Shape", "pool_mask", start=1, end=2))
     one = graph.constant(1, np.int64)
     return graph.add("Cast", graph.add("Range", one, graph.add("Add", count, one), one), to=1)
@@ -41,7 +41,7 @@ def _weighted_sum(graph: GraphBuilder, states: str, weights: str) -> str:
 
 def _total(graph: GraphBuilder, weights: str) -> str:
     total = graph.add("ReduceSum", weights, graph.axes(1), keepdims=1)
-    return graph.add("Max", total, graph.constant(1.0))  # at least one token, also for a text of prompt only
+    return graph.add("Max", total, graph.constant(1.0))  # no division by zero if only the prompt is left
 
 
 def _mean(graph: GraphBuilder, states: str) -> str:
@@ -67,7 +67,7 @@ def _max(graph: GraphBuilder, states: str) -> str:
 
 
 def _highest(graph: GraphBuilder, order: str) -> str:
-    """1 at the token that comes first or highest in ``order``, 0 elsewhere; both ``(batch, tokens)``."""
+    """1 at the first token with the highest ``order``, 0 elsewhere; both ``(batch, tokens)``."""
     index = graph.add("Add", graph.add("ArgMax", order, axis=1, keepdims=1), graph.constant(1, np.int64))
     return graph.add("Cast", graph.add("Equal", graph.add("Cast", index, to=1), _positions(graph)), to=1)
 
@@ -80,9 +80,8 @@ def _is_last(graph: GraphBuilder) -> str:
     return _highest(graph, graph.add("Mul", _mask(graph), _positions(graph)))
 
 
-# Poolings that read one token of a text: 1 at that token, ``(batch, tokens)``.
+# Poolings that use one token: a mask ``(batch, tokens)``, 1 at that token.
 PICKS: dict[str, Callable[[GraphBuilder], str]] = {"cls": _is_first, "lasttoken": _is_last}
-
 
 POOLERS: dict[str, Callable[[GraphBuilder, str], str]] = {
     "cls": lambda graph, states: _weighted_sum(graph, states, _is_first(graph)),
@@ -93,7 +92,7 @@ POOLERS: dict[str, Callable[[GraphBuilder, str], str]] = {
     "lasttoken": lambda graph, states: _weighted_sum(graph, states, _is_last(graph)),
 }
 
-# Names of torch's classes.
+# By torch class name.
 ACTIVATIONS: dict[str, Callable[[GraphBuilder, str], str]] = {
     "Identity": lambda graph, values: values,
     "Tanh": lambda graph, values: graph.add("Tanh", values),
@@ -105,7 +104,7 @@ ACTIVATIONS: dict[str, Callable[[GraphBuilder, str], str]] = {
 
 @singledispatch
 def add_module(module: Module, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
-    """Add one module of the readout; ``read`` gives the weights of a folder, ``name`` goes before their names."""
+    """Add a module of the readout; ``read`` returns the weights of a folder, ``name`` prefixes their names."""
     raise TypeError(f"no rule for {module!r}")
 
 
@@ -139,21 +138,21 @@ def _(module: Normalize, graph: GraphBuilder, values: str, read: ReadWeights, na
 
 
 def add_readout(graph: GraphBuilder, states: str, modules: tuple[Module, ...], read: ReadWeights) -> str:
-    """Add all modules in turn; the last one's result is the vector, ``(batch, readout width)``."""
-    for index, module in enumerate(modules):  # by its index: two may lie in folders of one name
+    """Add all modules in order; returns the vectors, ``(batch, readout width)``."""
+    for index, module in enumerate(modules):  # named by index: two folders may have the same name
         states = add_module(module, graph, states, read, f"readout.{index}")
     return states
 
 
 def readout_width(modules: tuple[Module, ...], width: int) -> int:
-    """Width of the vector that the modules make of states of ``width``."""
+    """The width of the vectors that the modules compute from states of ``width``."""
     for module in modules:
         if isinstance(module, Pooling):
             width *= len(module.modes)
         elif isinstance(module, (Dense, LayerNorm)):
-            wanted = module.n_in if isinstance(module, Dense) else module.width
-            if wanted != width:
-                raise ModelFolderError(f"{module.folder} reads vectors of width {wanted}, but is given {width}.")
+            expected = module.n_in if isinstance(module, Dense) else module.width
+            if expected != width:
+                raise ModelFolderError(f"{module.folder} expects vectors of width {expected}, but gets {width}.")
             width = module.n_out if isinstance(module, Dense) else width
     return width
 
@@ -163,21 +162,22 @@ def dense_weights(module: Dense, read: ReadWeights) -> tuple[Vectors, Vectors | 
     shapes: dict[str, tuple[int, ...]] = {"linear.weight": (module.n_out, module.n_in)}
     if module.has_bias:
         shapes["linear.bias"] = (module.n_out,)
-    found = _named(read(module.folder), module.folder, shapes)
-    return found["linear.weight"], found.get("linear.bias")
+    weights = _checked(read(module.folder), module.folder, shapes)
+    return weights["linear.weight"], weights.get("linear.bias")
 
 
 def norm_weights(module: LayerNorm, read: ReadWeights) -> tuple[Vectors, Vectors]:
     """Scale and shift, each ``(width,)``, of a LayerNorm module."""
-    found = _named(read(module.folder), module.folder, {"norm.weight": (module.width,), "norm.bias": (module.width,)})
-    return found["norm.weight"], found["norm.bias"]
+    shapes = {"norm.weight": (module.width,), "norm.bias": (module.width,)}
+    weights = _checked(read(module.folder), module.folder, shapes)
+    return weights["norm.weight"], weights["norm.bias"]
 
 
-def _named(weights: Weights, folder: Path, shapes: dict[str, tuple[int, ...]]) -> dict[str, Vectors]:
-    found = {}
+def _checked(weights: Weights, folder: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Vectors]:
+    checked = {}
     for name, shape in shapes.items():
         if name not in weights:
-            raise WeightsError(f"{folder} lacks the parameter {name}.", hint="Fetch the model again.")
-        found[name] = np.asarray(weights[name], dtype=np.float32)
-        check_array(found[name], shape, f"{folder}: {name}")
-    return found
+            raise WeightsError(f"{folder} lacks the parameter {name}.", hint="Download the model again.")
+        checked[name] = np.asarray(weights[name], dtype=np.float32)
+        check_array(checked[name], shape, f"{folder}: {name}")
+    return checked

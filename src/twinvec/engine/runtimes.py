@@ -1,4 +1,4 @@
-"""The runtimes that run a graph: onnxruntime, openvino, and SBERT-WK on top of either."""
+"""Runtimes: onnxruntime, openvino, and SBERT-WK on top of any runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import onnxruntime
 from twinvec.choices import Device, Precision
 from twinvec.engine.graph import Graph, set_location
 from twinvec.engine.linear import FloatLinear
-from twinvec.engine.model import MakeLinear, Model, Shown, build_heads
+from twinvec.engine.model import MakeLinear, Model, Output, build_heads
 from twinvec.engine.weights import MappedFile, check_unchanged, disk_location, mapped_files, read_weights
 from twinvec.errors import DeviceError
 from twinvec.extras import require
@@ -42,7 +42,7 @@ class OnnxRuntime:
         self._model = model
         self._device = device
         self._linear = linear
-        self._sessions: dict[Shown, Any] = {model.shown: self._open(model.shown)}
+        self._sessions: dict[Output, Any] = {model.output: self._open(model.output)}
 
     def vectors(self, batch: TokenBatch) -> Vectors:
         """Sentence vectors of one padded batch, ``(batch, width)``."""
@@ -52,36 +52,35 @@ class OnnxRuntime:
         return result
 
     def layers(self, batch: TokenBatch) -> Vectors:
-        """States of all layers, ``(layers + 1, batch, tokens, width)``. The graph for it is built at first use."""
-        if "layers" not in self._sessions:  # no lock: two threads may both build it, but none waits after a fork
+        """States of all layers, ``(layers + 1, batch, tokens, width)``. Builds its graph at first use."""
+        if "layers" not in self._sessions:  # no lock, which could hang after a fork: two threads may both build
             self._sessions["layers"] = self._open("layers")
         check_unchanged(self._model.files)
         result: Vectors = self._sessions["layers"].run(None, {"ids": batch.ids, "mask": batch.mask})[0]
         return result
 
-    def _open(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs
-        return open_session(self._model.graph(shown, self._linear), self._device)
+    def _open(self, output: Output) -> Any:  # noqa: ANN401 - a compiled type without stubs
+        return open_session(self._model.graph(output, self._linear), self._device)
 
 
 def open_session(graph: Graph, device: Device = "cpu", *, threads: int = 1) -> Any:  # noqa: ANN401
-    """A session over a graph and the arrays beside it; with one thread it keeps none of its own."""
+    """Open an onnxruntime session for a graph; with one thread, it starts no threads."""
     provider = PROVIDERS[device]
     if provider not in onnxruntime.get_available_providers():
         raise DeviceError(
-            f"This onnxruntime cannot run on {device!r}.",
-            hint="Install onnxruntime-gpu, or use device='cpu'.",
+            f"This onnxruntime does not support {device!r}.", hint="Install onnxruntime-gpu, or use device='cpu'."
         )
     files = mapped_files(graph.weights.values())
     if _are_in_place(files):
         try:
             session = _session(graph, provider, threads, large=LARGE_BYTES)
-        except Exception:  # onnxruntime's own kinds
+        except Exception:  # onnxruntime's own classes
             if _are_in_place(files):
                 raise
         else:
             if _are_in_place(files):
                 return session
-    return _session(graph, provider, threads, large=None)  # onnxruntime would open another file by that name
+    return _session(graph, provider, threads, large=None)  # a file was replaced: hand over the mapped weights
 
 
 def _are_in_place(files: Iterable[MappedFile]) -> bool:
@@ -98,13 +97,13 @@ def _session(graph: Graph, provider: str, threads: int, *, large: int | None) ->
 
 
 def _give_weights(graph: Graph, options: Any, large: int | None) -> onnx.ModelProto:  # noqa: ANN401
-    """Name weights of ``large`` bytes on the disk by their location, so that only what is used is read.
+    """Refer to weights of ``large`` bytes or more by their file location; pass the others in memory.
 
-    That spares a copy of the embedding table, half of a small model. The others are handed over in memory.
+    That avoids a copy of the embedding table, half of a small model, and reads only the rows in use.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(graph.proto)
-    kept: dict[str, Any] = {}
+    in_memory: dict[str, Any] = {}
     folders: set[Path] = set()
     for tensor in proto.graph.initializer:
         if tensor.name not in graph.weights:
@@ -112,18 +111,18 @@ def _give_weights(graph: Graph, options: Any, large: int | None) -> onnx.ModelPr
         array = graph.weights[tensor.name]
         location = disk_location(array) if large is not None and array.nbytes >= large else None
         if location is None:
-            kept[tensor.name] = onnxruntime.OrtValue.ortvalue_from_numpy(array)
+            in_memory[tensor.name] = onnxruntime.OrtValue.ortvalue_from_numpy(array)
             continue
         set_location(tensor, location.file.name, location.offset, array.nbytes)
         folders.add(location.file.parent)
-    for folder in folders:  # one, as all weights of a backbone lie in one folder
+    for folder in folders:  # one, as all weights of a backbone are in one folder
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-    options.add_external_initializers(list(kept), list(kept.values()))
+    options.add_external_initializers(list(in_memory), list(in_memory.values()))
     return proto
 
 
-# openvino's bindings set themselves up at the first arrays they see, and two threads that are first together wait for
-# each other for ever. So the first arrays are ours, one thread at a time.
+# openvino's bindings initialize at their first arrays, and deadlock if two threads do that together. So the constructor
+# runs one batch under this lock.
 _first_use = Lock()
 
 
@@ -135,13 +134,17 @@ class OpenvinoRuntime:
     def __init__(self, model: Model, *, precision: Precision, n_streams: int, linear: MakeLinear = FloatLinear) -> None:
         self._openvino = require("openvino", extra="fast", feature="runtime='openvino'")
         self._model = model
-        self._properties = properties(precision, n_streams)
+        self._properties = {
+            "NUM_STREAMS": n_streams,
+            "INFERENCE_NUM_THREADS": n_streams,
+            "INFERENCE_PRECISION_HINT": "f32" if precision == "float32" else "bf16",
+        }
         self._n_streams = n_streams
         self._linear = linear
-        self._requests: dict[tuple[int, Shown], SimpleQueue[Any]] = {}
+        self._requests: dict[tuple[int, Output], SimpleQueue[Any]] = {}
         one = np.ones((1, 1), dtype=np.int64)
         with _first_use:
-            first = self.vectors if model.shown == "vectors" else self.layers
+            first = self.vectors if model.output == "vectors" else self.layers
             first(TokenBatch(ids=one - 1, mask=one, pool_mask=one))
 
     def vectors(self, batch: TokenBatch) -> Vectors:
@@ -153,48 +156,39 @@ class OpenvinoRuntime:
         """States of all layers, ``(layers + 1, batch, tokens, width)``. Compiled at first use."""
         return self._infer("layers", {"ids": batch.ids, "mask": batch.mask})
 
-    def _infer(self, shown: Shown, feed: dict[str, Any]) -> Vectors:
-        requests = self._ready(shown)
+    def _infer(self, output: Output, feed: dict[str, Any]) -> Vectors:
+        requests = self._ready(output)
         request = requests.get()
         try:
             return np.array(request.infer(feed)[0], dtype=np.float32)
         finally:
             requests.put(request)
 
-    def _ready(self, shown: Shown) -> SimpleQueue[Any]:
-        key = os.getpid(), shown
-        if key not in self._requests:  # no lock: two threads may both compile, but none waits after a fork
-            compiled = self._compile(shown)
+    def _ready(self, output: Output) -> SimpleQueue[Any]:
+        key = os.getpid(), output
+        if key not in self._requests:  # no lock, which could hang after a fork: two threads may both compile
+            compiled = self._compile(output)
             queue: SimpleQueue[Any] = SimpleQueue()
             for _ in range(self._n_streams):
                 queue.put(compiled.create_infer_request())
             self._requests.setdefault(key, queue)
         return self._requests[key]
 
-    def _compile(self, shown: Shown) -> Any:  # noqa: ANN401 - a compiled type without stubs
+    def _compile(self, output: Output) -> Any:  # noqa: ANN401 - a compiled type without stubs
         core = self._openvino.Core()
         with TemporaryDirectory() as folder:
-            path = self._model.graph(shown, self._linear).write(Path(folder))
+            path = self._model.graph(output, self._linear).write(Path(folder))
             return core.compile_model(core.read_model(path), "CPU", self._properties)
 
 
-def properties(precision: Precision, n_streams: int) -> dict[str, Any]:
-    """openvino's settings for a precision."""
-    return {
-        "NUM_STREAMS": n_streams,
-        "INFERENCE_NUM_THREADS": n_streams,
-        "INFERENCE_PRECISION_HINT": "f32" if precision == "float32" else "bf16",
-    }
-
-
 def has_bfloat16() -> bool:
-    """Whether openvino finds bfloat16 arithmetic in this CPU."""
+    """Whether openvino reports bfloat16 support for this CPU."""
     openvino = require("openvino", extra="fast", feature="precision='bfloat16'")
     return "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
 class WKRuntime:
-    """Runs a model by another runtime, and reads all of its layers."""
+    """Computes SBERT-WK vectors from the layers of another runtime."""
 
     def __init__(self, inner: Runtime, folder: ModelFolder, *, states_width: int, trust_pickle: bool = False) -> None:
         assert isinstance(folder.readout, WK)

@@ -1,4 +1,4 @@
-"""Static models: a table of token vectors whose mean is a text's vector; reading and writing them."""
+"""Static models: a text's vector is the mean of its token vectors from a table."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from twinvec.ownership import MODEL
 from twinvec.types import Array, Ids, TokenBatch, Vectors
 from twinvec.vectors import unit_rows
 
-__all__ = ["TABLE_NAMES", "TableRuntime", "fill_static", "mean_rows", "read_table", "save_static", "write_static"]
+__all__ = ["TABLE_NAMES", "TableRuntime", "fill_static", "read_table", "save_static", "write_static"]
 
 TABLE, MODEL2VEC_TABLE = TABLE_NAMES = "embedding.weight", "embeddings"
 
-TEXTS_AT_ONCE = 256  # their sums and one row of each stay in a core's cache
-LONG_TEXT = 128  # tokens; such a text is worth calls of its own
+TEXTS_AT_ONCE = 256  # their sums and rows fit a core's cache
+LONG_TEXT = 128  # tokens; longer texts are summed one by one
 ROWS_AT_ONCE = 1024  # of a long text
 
 
 @dataclass(eq=False)
 class TableRuntime:
-    """Looks tokens up. Every text's vector depends on its own tokens only, to the last bit."""
+    """Looks up token vectors. The bits of a text's vector depend only on its own tokens."""
 
     table: Vectors = field(repr=False)  # (n_vocabulary, width)
     is_normalized: bool
     name: str = "table"
 
     def __post_init__(self) -> None:
-        self._files = mapped_files([self.table])  # none where the table was stored in another type, and so copied
+        self._files = mapped_files([self.table])  # empty if the table was converted, so copied
 
     def check(self) -> None:
-        """Refuse a table whose file was written into since it was mapped."""
+        """Raise WeightsError if the table's file changed after it was mapped."""
         check_unchanged(self._files)
 
     def means(self, ids: NDArray[np.int32], starts: Ids, counts: Ids) -> Vectors:
-        """Vectors of texts whose ids are ``counts`` many from ``starts`` on, both ``(n,)``: ``(n, width)``."""
+        """Vectors ``(n, width)`` of texts given as runs of ``counts[i]`` ids from ``starts[i]``."""
         self.check()
         vectors = mean_rows(self.table, ids, starts, counts)
         return unit_rows(vectors) if self.is_normalized else vectors
@@ -59,16 +59,16 @@ class TableRuntime:
         return self.means(ids, np.cumsum(counts) - counts, counts)
 
     def layers(self, batch: TokenBatch) -> Vectors:
-        """The rows of the tokens as the only layer, ``(1, batch, tokens, width)``."""
+        """Token vectors as the only layer, ``(1, batch, tokens, width)``."""
         self.check()
         return self.table[batch.ids][None]
 
 
 def mean_rows(table: Vectors, ids: NDArray[np.int32], starts: Ids, counts: Ids) -> Vectors:
-    """Mean of the table's rows over each run of ``counts[i]`` ids from ``starts[i]`` on; an empty run gives zeros.
+    """Mean of the table's rows over each run of ``counts[i]`` ids from ``starts[i]``; zeros for an empty run.
 
-    ``(n_vocabulary, width), (n_ids,), (n,), (n,) -> (n, width)``. Rows are added one after the other, so that a
-    mean does not depend on what else is asked for.
+    ``(n_vocabulary, width), (n_ids,), (n,), (n,) -> (n, width)``. Rows are added in order, so that a mean does not
+    depend on other texts.
 
     >>> table = np.array([[1.0], [3.0], [5.0]], dtype=np.float32)
     >>> mean_rows(table, np.array([0, 1, 2], dtype=np.int32), np.array([0, 2, 3]), np.array([2, 1, 0])).tolist()
@@ -87,15 +87,15 @@ def mean_rows(table: Vectors, ids: NDArray[np.int32], starts: Ids, counts: Ids) 
 
 
 def _sums(table: Vectors, ids: NDArray[np.int32], starts: Ids, counts: Ids) -> Vectors:
-    """Sums over short runs, the longest first: the first tokens of all texts, then the second ones, and so on.
+    """Sums over short runs, longest first: adds the first tokens of all texts, then the second ones, and so on.
 
-    Few large additions instead of one small one per text: six times as fast as ``np.add.reduceat``.
+    A few large additions instead of one small one per text: six times as fast as ``np.add.reduceat``.
     """
     sums = np.zeros((len(counts), table.shape[1]), dtype=np.float32)
     rows = np.empty_like(sums)
-    n_going_on = len(counts) - np.searchsorted(counts[::-1], np.arange(counts[0]), side="right")
-    for offset, n in enumerate(n_going_on.tolist()):
-        # "clip" writes straight into rows; no id is beyond the table, which was checked when it was opened
+    n_active = len(counts) - np.searchsorted(counts[::-1], np.arange(counts[0]), side="right")
+    for offset, n in enumerate(n_active.tolist()):
+        # "clip" writes directly into rows; all ids are in the table, as checked at load time
         table.take(ids[starts[:n] + offset], axis=0, out=rows[:n], mode="clip")
         sums[:n] += rows[:n]
     return sums
@@ -109,7 +109,7 @@ def _sum_of_long(table: Vectors, ids: NDArray[np.int32]) -> Vectors:
 
 
 def read_table(folder: Path, *, trust_pickle: bool = False) -> Vectors:
-    """The table of a folder, ``(n_vocabulary, width)``, float32 whatever it is stored as, and finite."""
+    """Read the table of a folder, ``(n_vocabulary, width)``, as finite float32."""
     weights = read_weights(folder, trust_pickle=trust_pickle)
     if TABLE in weights:
         table = np.asarray(weights[TABLE], dtype=np.float32)
@@ -117,19 +117,20 @@ def read_table(folder: Path, *, trust_pickle: bool = False) -> Vectors:
         table = _folded(weights, folder)
     else:
         raise WeightsError(
-            f"{folder} holds no table of token vectors ({' or '.join(TABLE_NAMES)}).", hint="Fetch the model again."
+            f"{folder} contains no table of token vectors ({' or '.join(TABLE_NAMES)}).",
+            hint="Download the model again.",
         )
     if table.ndim != 2 or not table.size:
         raise WeightsError(
             f"The table of token vectors in {folder} has the shape {table.shape}, not (tokens, width).",
-            hint="Fetch the model again.",
+            hint="Download the model again.",
         )
     check_array(table, table.shape, f"{folder}: the table of token vectors")
     return table
 
 
 def _folded(weights: Weights, folder: Path) -> Vectors:
-    """model2vec's table with one row per token: ``mapping`` says which row it is, ``weights`` times what."""
+    """model2vec's table with one row per token: ``mapping`` gives its row, ``weights`` its factor."""
     table = np.asarray(weights[MODEL2VEC_TABLE], dtype=np.float32)
     try:
         if "mapping" in weights:
@@ -139,12 +140,9 @@ def _folded(weights: Weights, folder: Path) -> Vectors:
     except (IndexError, ValueError) as error:
         raise WeightsError(
             f"{folder}: mapping or weights do not fit the table of token vectors: {error}.",
-            hint="Fetch the model again.",
+            hint="Download the model again.",
         ) from error
     return table
-
-
-WEIGHT_NAME = "embedding.weight"
 
 
 def write_static(
@@ -155,10 +153,10 @@ def write_static(
     normalize: bool = True,
     precision: StoredPrecision = "float32",
 ) -> None:
-    """Write a static model of a tokenizer (``tokenizer.json``) and its table, ``(n_vocabulary, width)``.
+    """Write a static model to a new folder, from a ``tokenizer.json`` and a table ``(n_vocabulary, width)``.
 
-    As float32 it also loads in sentence-transformers; as int8 it takes a quarter of the room, for Twinvec only. The
-    folder must not exist yet. No text is too long for the model: a limit in the tokenizer's file is left out.
+    As float32 it also loads in sentence-transformers; as int8 it takes a quarter of the space, for Twinvec only. The
+    model reads texts of any length: truncation in the tokenizer file is removed.
     """
     with saved_folder(folder, MODEL) as path:
         fill_static(path, tokenizer_file, table, normalize=normalize, precision=precision)
@@ -172,16 +170,16 @@ def fill_static(
     normalize: bool = True,
     precision: StoredPrecision = "float32",
 ) -> None:
-    """Write a static model into ``path``, an empty folder that exists."""
+    """Write a static model to the existing, empty folder ``path``."""
     check_name("precision", precision, get_args(StoredPrecision))
     fast = FastTokenizer.from_file(str(tokenizer_file))
     fast.no_truncation()
     fast.no_padding()
     n_vocabulary = 1 + max(fast.get_vocab(with_added_tokens=True).values())
     if table.ndim != 2 or len(table) < n_vocabulary or not table.shape[1]:
-        raise InputError(f"The table has the shape {table.shape}, but the tokenizer knows {n_vocabulary} tokens.")
+        raise InputError(f"The table has the shape {table.shape}, but the tokenizer has {n_vocabulary} tokens.")
     if not np.isfinite(table).all():
-        raise InputError("The table holds NaN or infinite values.")
+        raise InputError("The table contains NaN or infinity.")
     modules: tuple[Module, ...] = (StaticEmbedding(), Normalize()) if normalize else (StaticEmbedding(),)
     fast.save(str(path / "tokenizer.json"))
     _write_table(path, table, precision)
@@ -189,16 +187,16 @@ def fill_static(
 
 
 def save_static(folder: ModelFolder, table: Vectors, target: Path) -> None:
-    """Write a static model that was read from ``folder`` again at ``target``, in float32."""
+    """Save a static model that was read from ``folder`` to ``target``, in float32."""
     with saved_folder(target, MODEL) as path:
         shutil.copyfile(folder.backbone / "tokenizer.json", path / "tokenizer.json")
         _write_table(path, table, "float32")
         write_modules(folder, path)
         copy_card(folder, path)
-        folder.check_unchanged()  # what was copied must be what was loaded
+        folder.check_unchanged()  # the copied files must be the loaded ones
 
 
 def _write_table(path: Path, table: Vectors, precision: StoredPrecision) -> None:
-    tensors: dict[str, Array] = {WEIGHT_NAME: np.ascontiguousarray(table, dtype=np.float32)}
+    tensors: dict[str, Array] = {TABLE: np.ascontiguousarray(table, dtype=np.float32)}
     stored = pack_int8(tensors) if precision == "int8" else tensors
     save_file(stored, path / "model.safetensors", metadata={"format": "pt"})

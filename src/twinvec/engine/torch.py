@@ -1,4 +1,4 @@
-"""The torch runtime, for architectures that the engine does not build itself (extra ``train``)."""
+"""The torch runtime, for architectures that the engine does not build (extra ``train``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from twinvec.types import TokenBatch, Vectors
 
 __all__ = ["TorchRuntime", "load_backbone", "longest_input", "quiet"]
 
-# As the architectures call them: (most, keys). Beyond, building the modules alone would take all memory.
+# Limits of sizes, under the names of all architectures; larger modules would not fit in memory.
 SIZES = (
     (512, ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers", "num_hidden_groups")),
     (1 << 16, ("num_attention_heads", "n_heads", "hidden_size", "d_model", "inner_group_num")),
@@ -35,10 +35,9 @@ SIZES = (
 def load_backbone(
     folder: ModelFolder, *, feature: str, trust_pickle: bool = False, dropout: float | None = None
 ) -> Any:  # noqa: ANN401 - a transformers model
-    """The backbone in float32, checked. ``dropout`` replaces every dropout rate of its config.
+    """Load a backbone in float32 and check it. ``dropout`` replaces all dropout rates of its config.
 
-    Code that the folder brings along is never run, and nobody is asked whether it may: transformers' own class is
-    used, where it has one.
+    Custom code of a folder is never run: the class of transformers is used if it has one, else this raises an error.
     """
     torch = require("torch", extra="train", feature=feature)
     transformers = require("transformers", extra="train", feature=feature)
@@ -48,7 +47,7 @@ def load_backbone(
     _check_sizes(config)
     if not trust_pickle and any(file.suffix == ".bin" for file in weight_files(folder.backbone)):
         raise WeightsError(
-            f"{folder.backbone} holds its weights as a pickle, which can run code when it is loaded.",
+            f"The weights in {folder.backbone} are a pickle, which can run code when it is loaded.",
             hint="If you trust its origin, load it with trust_pickle=True.",
         )
     try:
@@ -63,15 +62,15 @@ def load_backbone(
             backbone, missing = _load(transformers, folder.backbone, settings)
     except TwinvecError:
         raise
-    except Exception as error:  # transformers raises many kinds for a bad config
-        said = f"{type(error).__name__}: {error}"
-        raise ModelFolderError(f"transformers cannot load {folder.backbone}: {said:.300}") from error
+    except Exception as error:  # transformers raises many classes for a bad config
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelFolderError(f"transformers cannot load {folder.backbone}: {reason:.300}") from error
     _check(backbone, missing, folder.backbone)
     return backbone.float()
 
 
 def _load(transformers: Any, folder: Path, config: Any) -> tuple[Any, Iterable[str]]:  # noqa: ANN401
-    """The model, and the names of parameters that the folder does not have."""
+    """The model, and the names of parameters missing from the folder."""
     if not is_packed(folder):
         backbone, report = transformers.AutoModel.from_pretrained(
             folder, config=config, local_files_only=True, trust_remote_code=False, output_loading_info=True
@@ -91,23 +90,23 @@ def _check_sizes(config: JsonObject) -> None:
 
 
 def _check_room(torch: Any, transformers: Any, folder: Path, config: Any) -> None:  # noqa: ANN401
-    """Refuse a config that asks for more parameters than the files can hold, before memory is taken for them."""
+    """Raise WeightsError, before allocating memory, if a config needs more parameters than the files can hold."""
     try:
         with torch.device("meta"):
             empty = transformers.AutoModel.from_config(config, trust_remote_code=False)
-    except Exception:  # a config that is wrong, or a model that cannot be built so: loading it will say
+    except Exception:  # loading will report what is wrong
         return
     n_parameters = sum(parameter.numel() for parameter in empty.parameters())
     n_bytes = sum(file.stat().st_size for file in weight_files(folder) if file.is_file())
     if n_parameters > 2 * n_bytes:
         raise WeightsError(
-            f"{folder / 'config.json'} asks for {n_parameters:,} parameters, but the weights have {n_bytes:,} bytes.",
-            hint="Config and weights do not belong together; fetch the model again.",
+            f"{folder / 'config.json'} requires {n_parameters:,} parameters, but the weights have {n_bytes:,} bytes.",
+            hint="Config and weights do not match; download the model again.",
         )
 
 
 def longest_input(backbone: Any) -> int | None:  # noqa: ANN401 - a transformers model
-    """The most tokens of a text, special ones included; RoBERTa's kin read fewer than their table has rows."""
+    """The largest number of tokens, special tokens included; RoBERTa-like models reserve rows of their table."""
     table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
     n_rows: int | None = getattr(backbone.config, "max_position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
@@ -116,7 +115,7 @@ def longest_input(backbone: Any) -> int | None:  # noqa: ANN401 - a transformers
 
 @contextmanager
 def quiet(log: ModuleType) -> Iterator[None]:
-    """No bar and no report of missing parameters for a moment: what matters of them is checked below."""
+    """Silence the progress bar and warnings of transformers; missing parameters are checked here instead."""
     level, has_bar = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
@@ -129,7 +128,7 @@ def quiet(log: ModuleType) -> Iterator[None]:
 
 
 def dropout_rates(config: dict[str, Any]) -> list[str]:
-    """The keys of a config that are dropout rates.
+    """The keys of a config that hold dropout rates.
 
     >>> dropout_rates({"hidden_dropout_prob": 0.1, "dropout": 0.1, "classifier_dropout": None, "embd_pdrop": 0.1})
     ['hidden_dropout_prob', 'dropout', 'embd_pdrop']
@@ -138,16 +137,16 @@ def dropout_rates(config: dict[str, Any]) -> list[str]:
 
 
 def _check(backbone: Any, missing: Iterable[str], source: Path) -> None:  # noqa: ANN401
-    """Refuse parameters that were left at a random start, and ones that are not finite."""
+    """Raise WeightsError for parameters that are missing, so random, or not finite."""
     absent = list(missing)
-    unset = sorted(name for name in absent if "pooler" not in name)  # a head that no readout reads
+    unset = sorted(name for name in absent if "pooler" not in name)  # a head that no readout uses
     if unset:
         raise WeightsError(f"{source} lacks {len(unset)} parameters: {', '.join(unset[:5])}.")
     if absent:
-        backbone.pooler = None  # else it would be saved as if it meant something
+        backbone.pooler = None  # or its random weights would be saved
     for name, parameter in backbone.named_parameters():
         if not parameter.isfinite().all():
-            raise WeightsError(f"{source}: {name} holds NaN or infinite values.")
+            raise WeightsError(f"{source}: {name} contains NaN or infinity.")
 
 
 class TorchRuntime:
@@ -158,8 +157,8 @@ class TorchRuntime:
     def __init__(self, folder: ModelFolder, *, device: Device = "cpu", trust_pickle: bool = False) -> None:
         self._torch = require("torch", extra="train", feature="runtime='torch'")
         if device == "cuda" and not self._torch.cuda.is_available():
-            raise DeviceError("torch sees no CUDA device.", hint="Use device='cpu'.")
-        # Opened before transformers maps the same files, for the life of the model.
+            raise DeviceError("torch finds no CUDA device.", hint="Use device='cpu'.")
+        # Opened before transformers maps the same files, to detect changes.
         files = [file for file in weight_files(folder.backbone) if file.is_file() and file.stat().st_size]
         self._files = [MappedFile.opened(file) for file in files]
         backbone = load_backbone(folder, feature="runtime='torch'", trust_pickle=trust_pickle)
@@ -167,15 +166,14 @@ class TorchRuntime:
             backbone = backbone.get_encoder()
         self._device = device
         self._backbone: Any = backbone.to(device).eval()
-        states_width = int(backbone.config.hidden_size)
+        self.states_width = int(backbone.config.hidden_size)
         self.n_positions = longest_input(backbone)
-        self.width = readout_width(folder.modules, states_width)
+        self.width = readout_width(folder.modules, self.states_width)
         self.n_vocabulary = int(backbone.get_input_embeddings().weight.shape[0])
-        self.states_width = states_width
         self.n_layers: int | None = getattr(backbone.config, "num_hidden_layers", None)
         if isinstance(folder.readout, Pooling):
             read = partial(read_weights, trust_pickle=trust_pickle)
-            self._readout = open_session(build_readout(folder, states_width, read))
+            self._readout = open_session(build_readout(folder, self.states_width, read))
 
     def vectors(self, batch: TokenBatch) -> Vectors:
         """Sentence vectors of one padded batch, ``(batch, width)``."""
@@ -185,10 +183,10 @@ class TorchRuntime:
 
     def layers(self, batch: TokenBatch) -> Vectors:
         """States of all layers, ``(layers + 1, batch, tokens, width)``."""
-        shown = self._run(batch).hidden_states
-        # Some releases also show the states between the inner layers of ALBERT's groups.
-        step = max(1, (len(shown) - 1) // (self.n_layers or len(shown)))
-        return np.stack([states.cpu().numpy() for states in shown[::step]])
+        layers = self._run(batch).hidden_states
+        # Some releases also return the states between the inner layers of ALBERT's groups.
+        step = max(1, (len(layers) - 1) // (self.n_layers or len(layers)))
+        return np.stack([states.cpu().numpy() for states in layers[::step]])
 
     def _run(self, batch: TokenBatch) -> Any:  # noqa: ANN401 - transformers' output
         check_unchanged(self._files)
@@ -196,6 +194,6 @@ class TorchRuntime:
         with self._torch.inference_mode():
             tensors = {name: self._torch.from_numpy(array).to(self._device) for name, array in feed.items()}
             if getattr(self._backbone.config, "type_vocab_size", 0):
-                # Given explicitly: a missing one reads an uninitialised buffer in some releases.
+                # Passed explicitly: some releases read an uninitialized buffer otherwise.
                 tensors["token_type_ids"] = self._torch.zeros_like(tensors["input_ids"])
             return self._backbone(**tensors, output_hidden_states=True, return_dict=True)

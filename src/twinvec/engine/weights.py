@@ -1,4 +1,4 @@
-"""Weights from safetensors: memory-mapped, checked, and int8 storage with one scale per row."""
+"""Memory-mapped weights, their checks, and int8 storage with one scale per row."""
 
 from __future__ import annotations
 
@@ -37,13 +37,12 @@ __all__ = [
     "mapped_files",
     "pack_int8",
     "read_weights",
-    "unpack_int8",
     "weight_files",
 ]
 
 
 class MappedFile(mmap.mmap):
-    """A mapped file that knows whether it has changed since. Made by :meth:`opened`."""
+    """A mapped file that detects changes to the file. Create it with :meth:`opened`."""
 
     path: Path
     _handle: int
@@ -51,7 +50,7 @@ class MappedFile(mmap.mmap):
 
     @classmethod
     def opened(cls, path: Path) -> MappedFile:
-        """Map a file that is not empty. Its descriptor stays open as long as anything refers to the mapping."""
+        """Map a non-empty file. Its descriptor stays open as long as the mapping is in use."""
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
             as_opened = os.fstat(handle)
@@ -64,15 +63,15 @@ class MappedFile(mmap.mmap):
         return mapped
 
     def check(self) -> None:
-        """Refuse a file that was written into or cut short since it was mapped. Takes about a microsecond."""
+        """Raise WeightsError if the file was modified after it was mapped. Takes about a microsecond."""
         if not _is_same(os.fstat(self._handle), self._as_opened):
             raise WeightsError(
                 f"{self.path} was changed while it was in use.",
-                hint="Load the model again. Replace a model's file by renaming another to it, not by writing into it.",
+                hint="Load the model again. To update a model file, rename a new file over it; never write into it.",
             )
 
     def is_at_its_path(self) -> bool:
-        """Whether the file's path still leads to this file, unchanged."""
+        """Whether the path still refers to this file, unchanged."""
         try:
             now = os.stat(self.path)
         except OSError:
@@ -85,7 +84,7 @@ def _is_same(now: os.stat_result, before: os.stat_result) -> bool:
 
 
 def mapped_file(array: Array) -> MappedFile | None:
-    """The mapped file that an array is a view into; None for all others."""
+    """The mapped file that an array is a view into; None for other arrays."""
     base: object = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -95,13 +94,12 @@ def mapped_file(array: Array) -> MappedFile | None:
 
 
 def mapped_files(arrays: Iterable[Array]) -> tuple[MappedFile, ...]:
-    """The mapped files that some arrays are views into, each once."""
-    found = {id(file): file for file in map(mapped_file, arrays) if file is not None}
-    return tuple(found.values())
+    """The distinct mapped files that some arrays are views into."""
+    return tuple({id(file): file for file in map(mapped_file, arrays) if file is not None}.values())
 
 
 def check_unchanged(files: Iterable[MappedFile]) -> None:
-    """Refuse to go on if any of the files was written into or cut short since it was mapped."""
+    """Raise WeightsError if any of the files was modified after it was mapped."""
     for file in files:
         file.check()
 
@@ -110,7 +108,7 @@ SCALE = ".scale"
 
 
 def pack_int8(weights: Mapping[str, Array]) -> dict[str, Array]:
-    """Store matrices as int8 and scales; half a scale is the largest error of a row.
+    """Convert matrices to int8 with one scale per row; the largest error is half a scale.
 
     >>> packed = pack_int8({"w": np.array([[25.0, -63.5], [0.0, 0.0]])})
     >>> packed["w"].tolist(), packed["w.scale"].tolist()
@@ -129,7 +127,7 @@ def pack_int8(weights: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def unpack_int8(stored: Mapping[str, Array], *, source: object) -> dict[str, Array]:
-    """The weights of a file; integers that have no scale are none that an encoder reads, and are left out.
+    """Undo :func:`pack_int8`; int8 tensors without a scale are dropped, as no encoder uses them.
 
     >>> unpack_int8({"w": np.array([[50, -127]], dtype=np.int8), "w.scale": np.array([0.01])}, source="x")["w"]
     array([[ 0.5 , -1.27]], dtype=float32)
@@ -148,15 +146,15 @@ def unpack_int8(stored: Mapping[str, Array], *, source: object) -> dict[str, Arr
 def _product(values: Array, scale: Array, name: str) -> Vectors:
     if values.ndim != 2 or scale.shape != values.shape[:1]:
         raise WeightsError(
-            f"{name} has the shape {values.shape}, and its scales {scale.shape}, where one a row is needed.",
-            hint="Fetch the model again.",
+            f"{name} has the shape {values.shape} and scales of shape {scale.shape}, not one per row.",
+            hint="Download the model again.",
         )
     return np.multiply(values, scale[:, None], dtype=np.float32)
 
 
 Weights = dict[str, Array]
 ReadWeights = Callable[[Path], Weights]
-LONGEST_NAME = 255  # bytes, on the systems in use
+LONGEST_NAME = 255  # bytes, the limit of common file systems
 DTYPES = {
     "F32": np.float32,
     "F16": np.float16,
@@ -169,7 +167,7 @@ DTYPES = {
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files that hold a folder's weights, safetensors before pickles; empty if there are none."""
+    """The weight files of a folder, preferring safetensors to pickles; empty if there are none."""
     for name in ("model.safetensors", "pytorch_model.bin"):
         if (folder / name).is_file():
             return [folder / name]
@@ -179,11 +177,11 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def is_packed(folder: Path) -> bool:
-    """Whether a folder's weights are stored as int8 with scales, which no other library knows."""
+    """Whether a folder stores its weights as int8 with scales, which only Twinvec reads."""
     for file in weight_files(folder):
         if file.suffix == ".safetensors" and file.is_file():
             with suppress(SafetensorError), safe_open(file, framework="numpy") as tensors:
-                if any(name.endswith(SCALE) for name in tensors.keys()):  # noqa: SIM118 - no mapping
+                if any(name.endswith(SCALE) for name in tensors.keys()):  # noqa: SIM118 - not a mapping
                     return True
     return False
 
@@ -191,22 +189,22 @@ def is_packed(folder: Path) -> bool:
 def _sharded(folder: Path, index: Path) -> list[Path]:
     weight_map = read_json(index).get("weight_map")
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
-        raise WeightsError(f"{index} has no usable weight_map.", hint="Fetch the model again.")
+        raise WeightsError(f"{index} has no usable weight_map.", hint="Download the model again.")
     for name in weight_map.values():
         if not is_plain(name) or len(name.encode()) > LONGEST_NAME:
-            raise WeightsError(f"{index} names the file {shown(name)}, which no file can be called.")
+            raise WeightsError(f"{index} names the file {shown(name)}, which is not a valid file name.")
         if Path(name).name != name:
-            raise WeightsError(f"{index} names the file {name!r}, which lies outside the folder.")
+            raise WeightsError(f"{index} names the file {name!r}, which is outside the folder.")
     return [folder / name for name in sorted(set(weight_map.values()))]
 
 
 def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
-    """All tensors of a folder by name; float16 and bfloat16 ones become float32 when first used, int8 ones at once."""
+    """Read all tensors of a folder by name; int8 and bfloat16 ones are converted to float32, others mapped."""
     files = weight_files(folder)
     if not files:
         raise WeightsError(
-            f"{folder} holds no weights (model.safetensors).",
-            hint="Fetch the model again; one that the hub has only as a pickle needs trust_pickle=True.",
+            f"{folder} contains no weights (model.safetensors).",
+            hint="Download the model again; if the hub has only a pickle, use trust_pickle=True.",
         )
     weights: Weights = {}
     for file in files:
@@ -218,22 +216,24 @@ def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
 
 
 def _map_safetensors(file: Path) -> Weights:
-    """Views into the mapped file: only what is used is ever read from the disk."""
+    """Views into the mapped file: the disk is read on demand."""
     if not file.is_file():
-        raise WeightsError(f"{file} is missing, although the index names it.", hint="Fetch the model again.")
+        raise WeightsError(f"{file} is missing, although the index names it.", hint="Download the model again.")
     try:
         mapped = MappedFile.opened(file)
-        with safe_open(file, framework="numpy"):  # checks the header, and that the data are all there
+        with safe_open(file, framework="numpy"):  # checks the header and that the data are complete
             pass
     except (SafetensorError, ValueError) as error:  # an empty file cannot be mapped
-        raise WeightsError(f"{file} is no whole safetensors file: {error}.", hint="Fetch the model again.") from error
-    if not mapped.is_at_its_path():  # else what was checked is not what was mapped
+        raise WeightsError(
+            f"{file} is not a complete safetensors file: {error}.", hint="Download the model again."
+        ) from error
+    if not mapped.is_at_its_path():  # or another file was checked than was mapped
         raise WeightsError(f"{file} was replaced while it was being read.", hint="Load the model again.")
     (n_header,) = struct.unpack("<Q", mapped[:8])
     header = json.loads(mapped[8 : 8 + n_header])
     header.pop("__metadata__", None)
     data = np.frombuffer(mapped, dtype=np.uint8, offset=8 + n_header)
-    # A tensor of another type (some quantiser's integers, say) is none that an encoder reads.
+    # No encoder uses tensors of other types (such as a quantizer's integers).
     views = {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
     return unpack_int8(views, source=file)
 
@@ -247,14 +247,14 @@ def _view(data: Array, tensor: dict[str, Any]) -> Array:
 
 
 class DiskLocation(NamedTuple):
-    """Where on the disk the bytes of an array lie."""
+    """Where the bytes of an array are on disk."""
 
     file: Path
     offset: int
 
 
 def disk_location(array: Array) -> DiskLocation | None:
-    """The location of an array that is a view into a mapped file; None for all others."""
+    """The location of an array that is a view into a mapped file; None for other arrays."""
     file = mapped_file(array)
     if file is None or not array.flags.c_contiguous:
         return None
@@ -263,7 +263,7 @@ def disk_location(array: Array) -> DiskLocation | None:
 
 
 def forget_pages(arrays: Iterable[Array]) -> None:
-    """Give back the memory of mapped weights that were read once; what is used again comes back from the file."""
+    """Release the memory of mapped weights; they are read from the file again when used."""
     for file in mapped_files(arrays):
         if hasattr(file, "madvise"):  # not on Windows
             file.madvise(mmap.MADV_DONTNEED)
@@ -273,52 +273,43 @@ def _read_pickle(file: Path, *, trust: bool) -> Weights:
     if not trust:
         raise WeightsError(
             f"{file} is a pickle, which can run code when it is loaded.",
-            hint="Prefer a model with model.safetensors; or, if you trust its origin, load it with trust_pickle=True.",
+            hint="Use a model with model.safetensors; or, if you trust this one, load it with trust_pickle=True.",
         )
     torch = require("torch", extra="train", feature="Reading pytorch_model.bin")
     try:
         tensors = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for a bad file
-        raise WeightsError(f"{file} cannot be read: {error!s:.200}", hint="Fetch the model again.") from error
+    except Exception as error:  # torch raises many classes for a bad file
+        raise WeightsError(f"{file} cannot be read: {error!s:.200}", hint="Download the model again.") from error
     if not isinstance(tensors, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in tensors.values()):
-        raise WeightsError(f"{file} holds something else than named tensors.", hint="Fetch the model again.")
+        raise WeightsError(f"{file} contains something other than named tensors.", hint="Download the model again.")
     return {name: tensor.float().numpy() for name, tensor in tensors.items() if tensor.is_floating_point()}
 
 
 def backbone_weights(weights: Mapping[str, Array], backbone: Backbone, source: Path) -> dict[str, Vectors]:
-    """The parameters of a backbone under our names, all there, of the right shape, finite, float32."""
+    """The parameters of a backbone by our names, checked to be complete, finite and of the right shape, in float32."""
     per_group = len(backbone.blocks[0])
     renamed = {canonical_name(name, backbone.family, blocks_per_group=per_group): name for name in weights}
     shapes = expected_shapes(backbone)
-    _check_names(renamed, shapes, source)
-    chosen = {}
-    for name, shape in shapes.items():
-        chosen[name] = np.asarray(weights[renamed[name]], dtype=np.float32)
-        check_array(chosen[name], shape, f"{source}: {renamed[name]}")
-        forget_pages((chosen[name],))
-    return chosen
-
-
-def _check_names(found: Iterable[str], shapes: Mapping[str, tuple[int, ...]], source: Path) -> None:
-    """Refuse a checkpoint that would leave any parameter unset."""
-    found = set(found)
-    missing = sorted(name for name in shapes if name not in found)
-    if missing:
-        shown = ", ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
+    if missing := sorted(name for name in shapes if name not in renamed):
+        first = ", ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
         raise WeightsError(
-            f"{source} lacks {len(missing)} parameters: {shown}.",
+            f"{source} lacks {len(missing)} parameters: {first}.",
             hint="Check that its config.json names the same architecture and sizes.",
         )
+    parameters = {}
+    for name, shape in shapes.items():
+        parameters[name] = np.asarray(weights[renamed[name]], dtype=np.float32)
+        check_array(parameters[name], shape, f"{source}: {renamed[name]}")
+        forget_pages((parameters[name],))
+    return parameters
 
 
 def check_array(array: Vectors, shape: tuple[int, ...], name: str) -> None:
-    """Refuse a parameter of another shape than the config says, or one that is not finite."""
+    """Raise WeightsError if a parameter does not have the shape of the config, or is not finite."""
     if array.shape != shape:
         raise WeightsError(
-            f"{name} has the shape {array.shape}, but the config asks for {shape}.",
-            hint="Config and weights do not belong together; fetch the model again.",
+            f"{name} has the shape {array.shape}, but the config requires {shape}.",
+            hint="Config and weights do not match; download the model again.",
         )
     if not np.isfinite(array.sum(dtype=np.float64)):
-        raise WeightsError(
-            f"{name} holds NaN or infinite values.", hint="The model is damaged or its training diverged."
-        )
+        raise WeightsError(f"{name} contains NaN or infinity.", hint="The model is damaged or its training diverged.")

@@ -1,1 +1,1 @@
-"""Evaluating vectors as the papers do, with intervals and tests: tasks are data, running them is a function."""
+"""Evaluate vectors as the papers do, with confidence intervals and significance tests."""

@@ -28,33 +28,21 @@ from twinvec.evaluation.tasks.triplets import TripletTask, run_triplets
 from twinvec.model.identity import DECIDING
 from twinvec.vector_store import cache_folder
 
-__all__ = [
-    "DATA_VARIABLE",
-    "DEFAULT_SETTINGS",
-    "SuiteSettings",
-    "TaskRun",
-    "compare",
-    "evaluate",
-    "evaluation_of",
-    "load_tasks",
-    "run_suite",
-    "run_task",
-    "task_names",
-]
+__all__ = ["SuiteSettings", "TaskRun", "compare", "evaluate", "load_tasks", "run_suite", "run_task", "task_names"]
 
 DATA_VARIABLE = "TWINVEC_DATA"
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteSettings:
-    """What the protocols of the tasks leave open; the protocol beside each number names these choices.
+    """Options that the protocols leave open; each result's protocol names the choices.
 
     Args:
-        correlation: of STS.
-        similarity: of two vectors, in STS.
-        subsets: of STS: all pairs together (SBERT, MTEB), or a mean of the subsets' correlations (SentEval).
-        classifier: of transfer and probing: logistic regression (SBERT), or a small network (SBERT-WK).
-        seed: of folds and random starts.
+        correlation: correlation for STS.
+        similarity: similarity of two vectors for STS.
+        subsets: for STS, all pairs together (SBERT, MTEB) or a mean of the subsets' correlations (SentEval).
+        classifier: for transfer and probing, logistic regression (SBERT) or a small network (SBERT-WK).
+        seed: seed of folds and random starts.
     """
 
     correlation: Correlation = "spearman"
@@ -69,7 +57,7 @@ DEFAULT_SETTINGS = SuiteSettings()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskRun:
-    """A task that is done: its results, and how long it took after the texts were embedded together."""
+    """The results of one task, and the seconds it took after the STS texts were embedded."""
 
     name: str
     results: tuple[Result, ...]
@@ -85,18 +73,18 @@ def evaluate(
     cache: bool | str | os.PathLike[str] | None = True,
     watch: Callable[[TaskRun], None] | None = None,
 ) -> Evaluation:
-    r"""Evaluate a system on tasks, each number with its protocol and a confidence interval.
+    r"""Evaluate a system on tasks; each score has its protocol and a confidence interval.
 
-    Each different text is embedded once, and cached for the next evaluation.
+    Each distinct text is embedded once, and cached for the next evaluation.
 
     Args:
         system: the name or folder of a model, an encoder, any :class:`~twinvec.embedder.Embedder`, the address of a
             server (``https://host/v1#model-name``), or a :class:`SystemChoice` (a program, a file of vectors).
         tasks: names of tasks or groups, such as "sts" or "stsb,mr" or a list of names.
-        data: the folder of the data sets; by default that of the environment variable TWINVEC_DATA.
-        settings: what the protocols leave open.
-        cache: the folder of cached vectors; True for the default one, None for no cache.
-        watch: is called with each task when it is done.
+        data: the folder of the data sets; by default the environment variable TWINVEC_DATA.
+        settings: options that the protocols leave open.
+        cache: the folder of cached vectors; True for the default folder, None for no cache.
+        watch: called with each task when it is finished.
 
     >>> import tempfile
     >>> pairs = ["5\ta cat\ta kitten", "3\ta cat\ta dog", "1\ta cat\ta car", "0\ta cat\tan idea"]
@@ -112,11 +100,11 @@ def evaluate(
     names = task_names(tasks)
     folder = data or os.environ.get(DATA_VARIABLE)
     if not folder:
-        raise InputError("No data folder was given.", hint=f"Name it with data or --data, or set {DATA_VARIABLE}.")
+        raise InputError("No data folder was given.", hint=f"Pass data or --data, or set {DATA_VARIABLE}.")
     loaded = load_tasks(names, Path(folder))
     embedder = open_system(system)
     cached_in = cache_folder() if cache is True else Path(cache) if cache else None
-    at_once = None if isinstance(embedder, CommandEmbedder) else TEXTS_PER_CALL
+    at_once = None if isinstance(embedder, CommandEmbedder) else TEXTS_PER_CALL  # one call starts the command once
     cached = CachedEmbedder(embedder, cached_in, at_once=at_once)
     runs = []
     for run in run_suite(loaded, cached.embed, settings):
@@ -139,8 +127,8 @@ def compare(
     r"""Compare two systems item by item, on every task that both have.
 
     Each side is an :class:`Evaluation`, the ``.json`` file of one, or a system, which is evaluated first; the other
-    arguments are those of :func:`evaluate`. Each comparison has the difference, its interval, and in a sentence
-    whether it is more than chance, by tests on the same items, after Holm's correction for the number of tasks.
+    arguments are the same as in :func:`evaluate`. Each comparison has the difference, its confidence interval, and a
+    sentence that says whether it is more than chance: paired tests, after Holm's correction for the number of tasks.
 
     >>> import tempfile
     >>> pairs = ["5\ta cat\ta kitten", "3\ta cat\ta dog", "1\ta cat\ta car", "0\ta cat\tan idea"]
@@ -164,34 +152,34 @@ def compare(
 
 
 def task_names(wanted: str | Iterable[str]) -> list[str]:
-    """The tasks of some names and groups, each once, in the order in which they were named.
+    """Expand names of tasks and groups into task names, each once, in order.
 
     >>> task_names("stsb, sts")[:3]
     ['stsb', 'sts12', 'sts13']
     """
-    given = wanted.split(",") if isinstance(wanted, str) else wanted
+    listed = wanted.split(",") if isinstance(wanted, str) else wanted
     names: dict[str, None] = {}
-    for name in filter(None, (each.strip().lower() for each in given)):
+    for name in filter(None, (each.strip().lower() for each in listed)):
         if name not in TASK_GROUPS and name not in KNOWN:
             raise UnknownNameError("task", name, {*TASK_GROUPS, *KNOWN})
         names.update(dict.fromkeys(TASK_GROUPS.get(name, (name,))))
     if not names:
-        raise InputError("No task was named.", hint=f"Choose from: {', '.join(TASK_GROUPS)}.")
+        raise InputError("No task was given.", hint=f"Choose from: {', '.join(TASK_GROUPS)}.")
     return list(names)
 
 
 def load_tasks(names: Iterable[str], folder: Path) -> dict[str, Task]:
-    """Read the tasks from the data folder; whatever is wrong with the data shows here, before anything is embedded."""
+    """Read the tasks from the data folder; raises errors in the data before anything is embedded."""
     if not folder.is_dir():
         raise InputError(
             f"There is no data folder {folder}.",
-            hint=f"Name it with --data or {DATA_VARIABLE}; fill it with: twinvec data get.",
+            hint=f"Download the data with: twinvec data get. Set another folder with --data or {DATA_VARIABLE}.",
         )
     return {name: KNOWN[name](folder) for name in names}
 
 
 def run_suite(tasks: Mapping[str, Task], embed: Embed, settings: SuiteSettings = DEFAULT_SETTINGS) -> Iterator[TaskRun]:
-    """Run tasks, giving each as it is done. The different texts of all STS tasks are embedded in one call first."""
+    """Run tasks and yield each when it is finished. The texts of all STS tasks are embedded first, in one call."""
     columns = [column for task in tasks.values() if isinstance(task, StsTask) for column in (task.left, task.right)]
     if columns:
         embed_once(embed, *columns)
@@ -202,7 +190,7 @@ def run_suite(tasks: Mapping[str, Task], embed: Embed, settings: SuiteSettings =
 
 
 def run_task(task: Task, embed: Embed, settings: SuiteSettings = DEFAULT_SETTINGS) -> list[Outcome]:
-    """The outcomes of a task of any kind."""
+    """Run a task of any kind and return its outcomes."""
     return RUNNERS[type(task)](task, embed, settings)
 
 
@@ -211,15 +199,11 @@ def _run_sts(task: StsTask, embed: Embed, settings: SuiteSettings) -> list[Outco
     return run_sts(task, embed, statistic=settings.correlation, similarity=settings.similarity, aggregation=aggregation)
 
 
-def _run_transfer(task: TransferTask, embed: Embed, settings: SuiteSettings) -> list[Outcome]:
-    return run_transfer(task, embed, classifier=settings.classifier, seed=settings.seed)
-
-
 RUNNERS: Mapping[type, Callable[[Any, Embed, SuiteSettings], list[Outcome]]] = {
     StsTask: _run_sts,
-    TransferTask: _run_transfer,
-    ArgumentTask: lambda task, embed, settings: run_argument(task, embed, seed=settings.seed),
-    ClusteringTask: lambda task, embed, settings: run_clustering(task, embed, seed=settings.seed),
+    TransferTask: lambda task, embed, each: run_transfer(task, embed, classifier=each.classifier, seed=each.seed),
+    ArgumentTask: lambda task, embed, each: run_argument(task, embed, seed=each.seed),
+    ClusteringTask: lambda task, embed, each: run_clustering(task, embed, seed=each.seed),
     PairTask: lambda task, embed, _: run_pairs(task, embed),
     TripletTask: lambda task, embed, _: run_triplets(task, embed),
     RelatednessTask: lambda task, embed, _: run_relatedness(task, embed),
@@ -228,7 +212,7 @@ RUNNERS: Mapping[type, Callable[[Any, Embed, SuiteSettings], list[Outcome]]] = {
 
 
 def evaluation_of(system: Embedder, runs: Iterable[TaskRun]) -> Evaluation:
-    """All results of a system, with date, versions, and the settings that are not the default."""
+    """All results of a system, with the date, versions, precision and all non-default settings."""
     results = tuple(result for run in runs for result in run.results)
     settings = {
         name: value

@@ -25,15 +25,17 @@ __all__ = [
     "resample",
 ]
 
-DrawnFloats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 COUNTS_PER_BLOCK = 2**17  # 1 MB of counts stays in the cache
-MOST_LEFT_OUT = 200  # shares left out in turn; what that adds to the error of the acceleration is about 0.002
+MAX_SHARES = 200  # for the jackknife; using shares instead of items adds about 0.002 to the acceleration's error
+MAX_UNDEFINED = 0.05
+NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How many resamples, how sure an interval is to be, and the seed. The same seed gives the same numbers."""
+    """The number of resamples, the confidence level, and the seed. The same seed gives the same numbers."""
 
     n_resamples: int = 2000
     level: float = 0.95
@@ -41,9 +43,11 @@ class Resampling:
 
     def __post_init__(self) -> None:
         if self.n_resamples < 100:
-            raise InputError(f"n_resamples must be at least 100, got {self.n_resamples}.", hint="2000 is the default.")
+            raise InputError(f"n_resamples must be at least 100, got {self.n_resamples}.", hint="The default is 2000.")
         if not 0.5 <= self.level < 1:
-            raise InputError(f"level must be from 0.5 to below 1, got {self.level}.", hint="0.95 is the default.")
+            raise InputError(
+                f"level must be at least 0.5 and below 1, got {self.level}.", hint="The default is 0.95, for 95 %."
+            )
 
 
 DEFAULT_RESAMPLING = Resampling()
@@ -51,40 +55,39 @@ DEFAULT_RESAMPLING = Resampling()
 
 @dataclass(frozen=True, eq=False)
 class Resamples:
-    """A value, that of every resample ``(n_resamples,)``, and how far each share of the items moves it ``(shares,)``.
+    """A value, its ``replicates`` ``(n_resamples,)``, and the influence of each share of the items ``(shares,)``.
 
-    ``replicates`` are NaN where the resample leaves the value undefined.
+    A replicate is NaN if the value is undefined on that resample.
     """
 
     value: float
-    replicates: DrawnFloats
-    influences: DrawnFloats
+    replicates: Floats
+    influences: Floats
 
     def __sub__(self, other: Resamples) -> Resamples:
-        """The difference of two values, both from the same resamples."""
-        return Resamples(
-            self.value - other.value, self.replicates - other.replicates, self.influences - other.influences
-        )
+        """The difference of two values from the same resamples."""
+        replicates, influences = self.replicates - other.replicates, self.influences - other.influences
+        return Resamples(self.value - other.value, replicates, influences)
 
 
 def resample(outcomes: Sequence[Outcome], resampling: Resampling = DEFAULT_RESAMPLING) -> list[Resamples]:
-    """The values of all outcomes, which are of the same items and statistic, on the same resamples."""
+    """Resample several outcomes of the same items and statistic, with the same resamples for all."""
     values = [value_of(outcome) for outcome in outcomes]
     scale, rng = statistic_of(outcomes[0]).scale, np.random.default_rng(resampling.seed)
     replicates, influences = np.zeros((len(outcomes), resampling.n_resamples)), []
     for stratum in strata(outcomes[0]):
         part, weight = _part(outcomes, stratum), scale * stratum.share
-        replicates += weight * _numbers(part, _drawn(part.cells, resampling.n_resamples, rng))
+        replicates += weight * _recounted(part, _draw(part.cells, resampling.n_resamples, rng))
         influences.append(weight * _influences(part, rng))
-    moved = np.concatenate(influences, axis=1)
-    return [Resamples(*row) for row in zip(values, replicates, moved, strict=True)]
+    rows = zip(values, replicates, np.concatenate(influences, axis=1), strict=True)
+    return [Resamples(*row) for row in rows]
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One stratum: the cell of each item, ``(n,)``, and each outcome's number for counts of cells.
+    """One stratum: the cell of each item, ``(n,)``, and a recount function per outcome.
 
-    Items that are equal in every outcome share a cell, so 223,000 answers, right or wrong, are two cells.
+    Items that are equal in every outcome share a cell, so 223,000 answers that are right or wrong are two cells.
     """
 
     cells: Array
@@ -102,13 +105,13 @@ def _part(outcomes: Sequence[Outcome], stratum: Stratum) -> _Part:
     return _Part(cells, recounts)
 
 
-def _numbers(part: _Part, blocks: Iterable[DrawnFloats]) -> DrawnFloats:
-    """``(outcomes, resamples)`` numbers for blocks of counts, each ``(cells, some resamples)``."""
+def _recounted(part: _Part, blocks: Iterable[Floats]) -> Floats:
+    """Values ``(outcomes, resamples)`` for blocks of counts, each ``(cells, some resamples)``."""
     return np.concatenate([np.stack([recount(counts) for recount in part.recounts]) for counts in blocks], axis=1)
 
 
 def distinct_rows(columns: Sequence[Array]) -> tuple[Array, Array]:
-    """Where each distinct row first stands, ``(cells,)``, and the cell of every row, ``(n,)``.
+    """The first index of each distinct row, ``(cells,)``, and the cell of every row, ``(n,)``.
 
     >>> first, cells = distinct_rows([np.array([5, 5, 7]), np.array(["a", "a", "a"])])
     >>> first.tolist(), cells.tolist()
@@ -121,11 +124,11 @@ def distinct_rows(columns: Sequence[Array]) -> tuple[Array, Array]:
     return np.unique(cells, return_index=True)[1], cells
 
 
-def _drawn(cells: Array, n_resamples: int, rng: np.random.Generator) -> Iterator[DrawnFloats]:
-    """Blocks of counts of ``n`` draws with replacement."""
+def _draw(cells: Array, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """Draw ``n`` items with replacement for each resample; yield blocks of counts per cell."""
     n, sizes = len(cells), np.bincount(cells)
     for width in _widths(n_resamples, len(sizes)):
-        if 20 * len(sizes) < n:  # few cells: one binomial each beats n draws (1 ms, not 30 s, for 223,000 items)
+        if 20 * len(sizes) < n:  # few cells: one multinomial draw beats n draws (1 ms, not 30 s, for 223,000 items)
             yield rng.multinomial(n, sizes / n, size=width).T.astype(np.float64)
             continue
         indices = np.take(cells, rng.integers(0, n, size=(n, width)))
@@ -135,24 +138,23 @@ def _drawn(cells: Array, n_resamples: int, rng: np.random.Generator) -> Iterator
         yield counts.reshape(len(sizes), width).astype(np.float64)
 
 
-def _influences(part: _Part, rng: np.random.Generator) -> DrawnFloats:
-    """How far each of at most 200 random shares of the items pulls the number up, ``(outcomes, shares)``.
+def _influences(part: _Part, rng: np.random.Generator) -> Floats:
+    """How much each of at most 200 random shares of the items raises the value, ``(outcomes, shares)``.
 
-    The jackknife that leaves out a share at a time: the influence of a share is the sum of its items', so that
+    This is the jackknife that leaves out one share at a time. The influence of a share is the sum over its items, so
     ``sum u^2`` and ``sum u^3`` over shares estimate the same variance and skewness as over single items.
     """
     n, sizes = len(part.cells), np.bincount(part.cells)
-    n_shares = min(n, MOST_LEFT_OUT)
+    n_shares = min(n, MAX_SHARES)
     share = rng.permutation(np.arange(n) % n_shares)
     left_out = np.bincount(part.cells * n_shares + share, minlength=len(sizes) * n_shares).reshape(-1, n_shares)
     ends = np.cumsum(list(_widths(n_shares, len(sizes))))[:-1]
     counts = (sizes[:, None] - left_out).astype(np.float64)
-    without = _numbers(part, np.split(counts, ends, axis=1))
+    without = _recounted(part, np.split(counts, ends, axis=1))
     is_defined = np.isfinite(without)
-    middle = (
-        np.where(is_defined, without, 0).sum(axis=1, keepdims=True) / np.maximum(is_defined.sum(axis=1), 1)[:, None]
-    )
-    moved = np.where(is_defined, middle - without, 0)
+    n_defined = np.maximum(is_defined.sum(axis=1, keepdims=True), 1)
+    mean = np.where(is_defined, without, 0).sum(axis=1, keepdims=True) / n_defined
+    moved = np.where(is_defined, mean - without, 0)
     return np.asarray(moved * (n - left_out.sum(axis=0)) / n, dtype=np.float64)
 
 
@@ -162,21 +164,15 @@ def _widths(n_columns: int, n_rows: int) -> Iterator[int]:
     return (min(width, n_columns - start) for start in range(0, n_columns, width))
 
 
-Floats = NDArray[np.float64]
-
-NORMAL = NormalDist()
-MOST_UNDEFINED = 0.05
-
-
 class Interval(NamedTuple):
-    """From ``low`` to ``high``."""
+    """A confidence interval."""
 
     low: float
     high: float
 
 
 class _Shape(NamedTuple):
-    """The resamples that are defined, sorted, with BCa's bias (``z0``) and acceleration (``a``)."""
+    """The defined replicates, sorted, with BCa's bias (``z0``) and acceleration (``a``)."""
 
     replicates: Floats
     bias: float
@@ -184,40 +180,44 @@ class _Shape(NamedTuple):
 
 
 def interval(outcome: Outcome, resampling: Resampling = DEFAULT_RESAMPLING) -> Interval:
-    """The interval of ``value_of(outcome)``.
+    """The confidence interval of ``value_of(outcome)``.
 
     >>> right = np.repeat([1, 0], [80, 20])
     >>> low, high = interval(Outcome("SICK-E", "accuracy", "mean", right))
     >>> round(low), round(high)
     (71, 87)
     """
-    common = _common_value(outcome)
-    if common is not None:
-        return _wilson(outcome, common, level=resampling.level)
+    constant = _constant_value(outcome)
+    if constant is not None:
+        return _wilson(outcome, constant, level=resampling.level)
     statistic = statistic_of(outcome)
     low, high = interval_of(resample([outcome], resampling)[0], level=resampling.level, method=statistic.method)
-    if statistic.method == "jackknife":  # the other method stays within what resamples gave
+    if statistic.method == "jackknife":  # BCa never leaves the range of the replicates
         low, high = max(low, 0.0), min(high, statistic.scale)
     return Interval(low, high)
 
 
 def interval_of(resamples: Resamples, *, level: float = 0.95, method: Method = "bca") -> Interval:
-    """The interval of a resampled value, or of a difference of two."""
+    """The confidence interval of a resampled value, or of the difference of two."""
     tail = NORMAL.inv_cdf((1 - level) / 2)
     if method == "jackknife":
-        return Interval(resamples.value + tail * _error(resamples), resamples.value - tail * _error(resamples))
+        margin = tail * _standard_error(resamples)
+        return Interval(resamples.value + margin, resamples.value - margin)
     shape = _shape(resamples)
     low, high = (np.quantile(shape.replicates, _share_below(z, shape)) for z in (tail, -tail))
     return Interval(float(low), float(high))
 
 
 def p_value_of(resamples: Resamples, *, method: Method = "bca") -> float:
-    """Two-sided p value of "the value is 0": 1 less the level at which the interval just reaches 0.
+    """Two-sided p value of "the value is 0": 1 minus the level at which the interval just reaches 0.
 
-    By "bca" it is never below 2 / (resamples + 1), the least that so many can show.
+    With "bca" it is at least 2 / (resamples + 1), the smallest p value that this many resamples can give.
     """
     if method == "jackknife":
-        return _jackknife_p_value(resamples)
+        error = _standard_error(resamples)
+        if error == 0:
+            return 1.0 if resamples.value == 0 else 0.0
+        return 2 * NORMAL.cdf(-abs(resamples.value) / error)
     shape = _shape(resamples)
     n = len(shape.replicates)
     if shape.replicates[0] == shape.replicates[-1]:
@@ -227,27 +227,18 @@ def p_value_of(resamples: Resamples, *, method: Method = "bca") -> float:
     return float(np.clip(2 * NORMAL.cdf(-abs(z)), 2 / (n + 1), 1))
 
 
-def _jackknife_p_value(resamples: Resamples) -> float:
-    error = _error(resamples)
-    if error == 0:
-        return 1.0 if resamples.value == 0 else 0.0
-    return 2 * NORMAL.cdf(-abs(resamples.value) / error)
-
-
-def _error(resamples: Resamples) -> float:
-    """The jackknife's standard error."""
+def _standard_error(resamples: Resamples) -> float:
     return float(np.sqrt((resamples.influences**2).sum()))
 
 
 def _shape(resamples: Resamples) -> _Shape:
-    replicates = resamples.replicates
-    replicates = np.sort(replicates[np.isfinite(replicates)])
+    replicates = np.sort(resamples.replicates[np.isfinite(resamples.replicates)])
     n_undefined = len(resamples.replicates) - len(replicates)
-    if n_undefined > MOST_UNDEFINED * len(resamples.replicates):
+    if n_undefined > MAX_UNDEFINED * len(resamples.replicates):
         raise InputError(
-            f"No interval: {n_undefined} of {len(resamples.replicates)} resamples have no value, "
+            f"The interval is undefined: {n_undefined} of {len(resamples.replicates)} resamples have no value, "
             "because too few items differ.",
-            hint="Give more items.",
+            hint="Use more items.",
         )
     below = _clipped(_share_under(replicates, resamples.value), len(replicates))
     spread = float((resamples.influences**2).sum())
@@ -256,7 +247,7 @@ def _shape(resamples: Resamples) -> _Shape:
 
 
 def _share_below(z: float, shape: _Shape) -> float:
-    """The share of the resamples below the end of an interval whose normal quantile is ``z``: Efron's formula."""
+    """The share of replicates below the interval's end at the normal quantile ``z``: Efron's formula."""
     shifted = shape.bias + z
     stretch = 1 - shape.acceleration * shifted
     if stretch <= 0:
@@ -265,7 +256,7 @@ def _share_below(z: float, shape: _Shape) -> float:
 
 
 def _share_under(replicates: Floats, value: float) -> float:
-    """Share of the sorted replicates that are lower; equal ones, up to rounding, count half."""
+    """The share of the sorted replicates below a value; equal ones, up to rounding, count half."""
     slack = 1e-9 * max(1.0, abs(value))
     first, last = np.searchsorted(replicates, (value - slack, value + slack))
     return float(first + last) / 2 / len(replicates)
@@ -275,21 +266,21 @@ def _clipped(share: float, n: int) -> float:
     return min(max(share, 1 / (n + 1)), n / (n + 1))
 
 
-def _common_value(outcome: Outcome) -> float | None:
-    """0 or 1 where every item has just that value, all wrong or all right."""
+def _constant_value(outcome: Outcome) -> float | None:
+    """0 if all items are wrong, 1 if all are right, else None."""
     if statistic_of(outcome).kind != "mean" or len(outcome) == 0:
         return None
     values = outcome.predicted if outcome.gold is None else outcome.predicted == outcome.gold
     return float(values[0]) if values[0] in (0, 1) and (values == values[0]).all() else None
 
 
-def _wilson(outcome: Outcome, common: float, *, level: float) -> Interval:
-    """Wilson's (1927) interval for all items right, or all wrong, where resamples cannot differ.
+def _wilson(outcome: Outcome, constant: float, *, level: float) -> Interval:
+    """Wilson's (1927) interval if all items are right or all are wrong, because resamples cannot differ then.
 
-    Without it, 20 right of 20 would read "100, interval 100 to 100". ``n`` is the number of items that a plain
-    mean of the same variance would have, where subsets are averaged.
+    Without it, 20 of 20 right would give "100, interval 100 to 100". If subsets are averaged, ``n`` is the number of
+    items at which a plain mean has the same variance.
     """
     z = NORMAL.inv_cdf((1 + level) / 2)
     n = 1 / sum(part.share**2 / len(part.items) for part in strata(outcome))
     scale, gap = statistic_of(outcome).scale, z**2 / (n + z**2)
-    return Interval(scale * (1 - gap), scale) if common else Interval(0.0, scale * gap)
+    return Interval(scale * (1 - gap), scale) if constant else Interval(0.0, scale * gap)

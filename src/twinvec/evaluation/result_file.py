@@ -1,4 +1,4 @@
-"""Results of an evaluation, with intervals, and their JSON file with every prediction."""
+"""Evaluation results with confidence intervals, and their JSON file with every prediction."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import math
 import platform
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -24,24 +25,14 @@ from twinvec.files import new_file
 from twinvec.json_checks import JsonObject, parse_json
 from twinvec.types import Array
 
-__all__ = [
-    "Evaluation",
-    "Result",
-    "Subset",
-    "evaluation_as_dict",
-    "now",
-    "read_evaluation",
-    "score",
-    "used_versions",
-    "write_evaluation",
-]
+__all__ = ["Evaluation", "Result", "Subset", "now", "read_evaluation", "score", "used_versions", "write_evaluation"]
 
 PACKAGES = "twinvec", "numpy", "onnxruntime", "scikit-learn"
 
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """The number of one subset; None where it is undefined, for the reason in ``problem``."""
+    """The score of one subset; if it is undefined, ``value`` is None and ``problem`` says why."""
 
     name: str
     n: int
@@ -53,7 +44,7 @@ class Subset:
 class Result:
     """An outcome with its score.
 
-    ``value``, ``low`` and ``high`` are None where undefined, for the reason in ``problem``.
+    ``value``, ``low`` and ``high`` are None if they are undefined; ``problem`` says why.
     """
 
     outcome: Outcome
@@ -65,23 +56,23 @@ class Result:
 
     @property
     def task(self) -> str:
-        """Name of the task."""
+        """The name of the task."""
         return self.outcome.task
 
     @property
     def protocol(self) -> str:
-        """How the number is made, for people."""
+        """How the score was computed, in words."""
         return self.outcome.protocol
 
     @property
     def n(self) -> int:
-        """How many items it is made of."""
+        """The number of items."""
         return len(self.outcome)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """All results of one system, with what it takes to know later where they came from."""
+    """All results of one system, with the date, settings and versions that produced them."""
 
     system: str
     identity: str
@@ -92,12 +83,12 @@ class Evaluation:
 
 
 def score(outcome: Outcome) -> Result:
-    """The number of an outcome with its interval and subsets. What is undefined is said in words, never a NaN."""
+    """Score an outcome, with its interval and subsets. An undefined score is None, with a ``problem``; never NaN."""
     value, low, high, problem = None, None, None, ""
     try:
         value = value_of(outcome)
         low, high = interval(outcome)
-    except InputError as error:  # of the number, or of its interval alone
+    except InputError as error:  # from the value, or only from its interval
         problem = error.problem.removeprefix(f"{outcome.task}: ")
     return Result(outcome, value, low, high, _subsets(outcome), problem)
 
@@ -121,36 +112,34 @@ def _subset_of(outcome: Outcome, name: str, items: Array) -> Subset:
 
 
 def used_versions() -> dict[str, str]:
-    """Versions of what a number can depend on."""
-    found = {"python": platform.python_version()}
+    """Versions of Python and the installed packages that can change a score."""
+    versions = {"python": platform.python_version()}
     for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return versions
 
 
 def now() -> str:
-    """The time, in UTC, as ISO 8601 to the second."""
+    """The current UTC time, as ISO 8601 to the second."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 FORMAT = "twinvec evaluation 1"
 DTYPES = "float32", "float64", "int8", "int16", "int32", "int64"
 MAX_ITEMS = 10**8
-TOLERANCE = 1e-6  # between the number in a file and that of its items
+TOLERANCE = 1e-6  # between the value in a file and the value computed from its items
 
 
 def write_evaluation(evaluation: Evaluation, file: Path, *, replace: bool = False) -> None:
-    """Write a file that ``read_evaluation`` reads; it is whole or not there."""
+    """Write a file that ``read_evaluation`` reads; it is written completely or not at all."""
     content = json.dumps(evaluation_as_dict(evaluation), indent=1, ensure_ascii=False, allow_nan=False)
     with new_file(file, replace=replace) as stream:
         stream.write(f"{content}\n".encode())
 
 
 def evaluation_as_dict(evaluation: Evaluation) -> dict[str, Any]:
-    """What the file holds."""
+    """The content of the file."""
     return {
         "format": FORMAT,
         "system": evaluation.system,
@@ -182,23 +171,23 @@ def _result_as_dict(result: Result) -> dict[str, Any]:
 
 
 def read_evaluation(file: Path) -> Evaluation:
-    """Read a file strictly: a number that is not that of its items, or a missing or odd field, is an error."""
-    again = "Make it with: twinvec evaluate --json FILE."
+    """Read a file strictly: a missing or invalid field, or a value that does not match its items, is an error."""
+    hint = "Create the file with: twinvec evaluate --json FILE."
     try:
         raw = file.read_bytes()
     except FileNotFoundError as error:
-        raise InputError(f"There is no file {file}.", hint=again) from error
+        raise InputError(f"There is no file {file}.", hint=hint) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
         reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise InputError(f"{str(file)!r:.200} cannot be read: {reason}.", hint=again) from error
+        raise InputError(f"{str(file)!r:.200} cannot be read: {reason}.", hint=hint) from error
     content = parse_json(raw, source=str(file))
-    found = content.get("format") if isinstance(content, dict) else None
-    if found != FORMAT:
+    file_format = content.get("format") if isinstance(content, dict) else None
+    if file_format != FORMAT:
         raise InputError(
-            f"{file} is not an evaluation of this version: its format is {found!r:.60}, not {FORMAT!r}.",
+            f"{file} is not an evaluation of this version: its format is {file_format!r:.60}, not {FORMAT!r}.",
             hint="Evaluate again with: twinvec evaluate --json FILE.",
         )
-    fields = JsonObject(content, file, InputError, hint=again)
+    fields = JsonObject(content, file, InputError, hint=hint)
     return Evaluation(
         system=fields.text("system"),
         identity=fields.text("identity"),
@@ -229,8 +218,11 @@ def _result(fields: JsonObject) -> Result:
         prefix = "" if error.problem.startswith(str(fields.source)) else f"{fields.source}: "
         raise InputError(f"{prefix}{error.problem}", hint=error.hint) from error
     low, high = (_number(fields, name) for name in ("low", "high"))
-    subsets = tuple(_subset(each) for each in fields.objects("subsets"))
-    return Result(outcome, value, low, high, subsets, fields.text("problem"))
+    subsets = (
+        Subset(each.text("name"), _count(each), _number(each, "value"), each.text("problem"))
+        for each in fields.objects("subsets")
+    )
+    return Result(outcome, value, low, high, tuple(subsets), fields.text("problem"))
 
 
 def _value(fields: JsonObject, outcome: Outcome) -> float | None:
@@ -238,12 +230,8 @@ def _value(fields: JsonObject, outcome: Outcome) -> float | None:
     if n != len(outcome):
         raise InputError(f"{outcome.task}: n is {n}, but there are {len(outcome)} items.")
     if value is not None and not math.isclose(value_of(outcome), value, abs_tol=TOLERANCE):
-        raise InputError(f"{outcome.task}: the value {value} is not that of its items, {value_of(outcome)}.")
+        raise InputError(f"{outcome.task}: the value is {value}, but its items give {value_of(outcome)}.")
     return value
-
-
-def _subset(fields: JsonObject) -> Subset:
-    return Subset(fields.text("name"), _count(fields), _number(fields, "value"), fields.text("problem"))
 
 
 def _number(fields: JsonObject, name: str) -> float | None:
@@ -255,24 +243,19 @@ def _count(fields: JsonObject) -> int:
 
 
 def _packed(values: Array) -> dict[str, Any]:
-    """An array ``(n,)`` as text: little-endian, deflated, base64. Whole numbers take the smallest type that holds them.
+    """An array ``(n,)`` as text: little-endian, deflated, base64. Integers get the smallest type that fits them.
 
     >>> _packed(np.array([1, 0, 1]))["dtype"]
     'int8'
     """
     if values.dtype.kind in "iub":
         whole = values.astype(np.int64)
-        ends = [int(whole.min(initial=0)), int(whole.max(initial=0))]
-        values = whole.astype(next(np.dtype(t) for t in DTYPES[2:] if all(_holds(t, end) for end in ends)))
+        low, high = whole.min(initial=0), whole.max(initial=0)
+        values = whole.astype(next(t for t in DTYPES[2:] if np.iinfo(t).min <= low and high <= np.iinfo(t).max))
     if values.dtype.name not in DTYPES:
         raise InputError(f"Items of type {values.dtype} cannot be stored.", hint="Use numbers.")
     data = zlib.compress(np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes(), 6)
     return {"dtype": values.dtype.name, "n": len(values), "data": base64.b64encode(data).decode("ascii")}
-
-
-def _holds(name: str, number: int) -> bool:
-    limits = np.iinfo(name)
-    return limits.min <= number <= limits.max
 
 
 def _unpacked(fields: JsonObject) -> Array:
@@ -280,9 +263,9 @@ def _unpacked(fields: JsonObject) -> Array:
     size = n * np.dtype(dtype).itemsize
     try:
         packed = base64.b64decode(fields.text("data"), validate=True)
-        raw = zlib.decompressobj().decompress(packed, size + 1)  # no more than that, whatever the file would become
+        raw = zlib.decompressobj().decompress(packed, size + 1)  # the limit guards against a decompression bomb
     except (ValueError, zlib.error) as error:
         raise InputError(f"{fields.source}: the data are damaged: {error}.") from error
     if len(raw) != size:
-        raise InputError(f"{fields.source} does not have the {n} values that it should.")
+        raise InputError(f"{fields.source}: the data are not {n} values of type {dtype}.")
     return np.frombuffer(raw, dtype=np.dtype(dtype).newbyteorder("<")).astype(dtype)

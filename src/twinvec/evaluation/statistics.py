@@ -1,4 +1,4 @@
-"""Predictions of a task, and the statistic computed from them. Shown times 100, as papers do."""
+"""Predictions of a task, and the statistic computed from them, times 100 as in papers."""
 
 from __future__ import annotations
 
@@ -14,36 +14,17 @@ from twinvec.errors import InputError, UnknownNameError
 from twinvec.metrics import accuracy, average_precision, f1, pearson, spearman, v_measure
 from twinvec.types import Array
 
-__all__ = [
-    "STATISTICS",
-    "Kind",
-    "Method",
-    "Outcome",
-    "Recount",
-    "Statistic",
-    "Stratum",
-    "recount_accuracy",
-    "recount_average_precision",
-    "recount_f1",
-    "recount_mean",
-    "recount_pearson",
-    "recount_spearman",
-    "recount_v_measure",
-    "statistic_of",
-    "strata",
-    "value_of",
-]
+__all__ = ["STATISTICS", "Method", "Outcome", "Recount", "Stratum", "statistic_of", "strata", "value_of"]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One number of one task, before it is computed.
+    """The predictions behind one score of one task.
 
-    ``statistic`` is a name of ``STATISTICS``: how a number is made of ``predicted`` and ``gold``, both ``(n,)``
-    (``gold`` is None where each prediction is itself the item's value, such as an nDCG or 1 for a right answer).
-    ``groups`` is ``(n,)``, the index of each item's subset in ``group_names``, where the task has subsets:
-    ``aggregation`` says whether all items are taken together, or the subsets' numbers are averaged.
-    ``protocol`` names all of this for people.
+    ``statistic``, a key of ``STATISTICS``, computes the score from ``predicted`` and ``gold``, both ``(n,)``. ``gold``
+    is None if each prediction is already the item's value, such as an nDCG or 1 for a right answer. For tasks with
+    subsets, ``groups`` ``(n,)`` has the index of each item's subset in ``group_names``, and ``aggregation`` says if
+    the score is over all items or an average over subsets. ``protocol`` describes all of this in words.
     """
 
     task: str
@@ -61,7 +42,7 @@ class Outcome:
             if values is not None and len(values) != len(self.predicted):
                 raise InputError(f"{self.task}: {len(self.predicted)} predictions, but {len(values)} values of {name}.")
         if self.aggregation != "all" and self.groups is None:
-            raise InputError(f"{self.task}: the {self.aggregation} of subsets needs subsets.")
+            raise InputError(f"{self.task}: the aggregation {self.aggregation!r} requires subsets, but there are none.")
 
     def __len__(self) -> int:
         return len(self.predicted)
@@ -70,11 +51,11 @@ class Outcome:
 Floats = NDArray[np.float64]
 Recount = Callable[[Floats], Floats]  # counts (n, resamples) -> values (resamples,)
 
-LEAST_VARIANCE = 1e-12  # in units of the variance of all items; what is left below it is rounding
+MIN_VARIANCE = 1e-12  # relative to the variance of all items; anything below is rounding error
 
 
 def recount_mean(values: Array, _: Array | None = None) -> Recount:
-    """The mean of the values of the items drawn.
+    """The mean value of the drawn items.
 
     >>> recount_mean(np.array([1.0, 4.0]))(np.array([[2.0, 1.0], [0.0, 1.0]])).tolist()
     [1.0, 2.5]
@@ -84,12 +65,12 @@ def recount_mean(values: Array, _: Array | None = None) -> Recount:
 
 
 def recount_accuracy(predicted: Array, gold: Array) -> Recount:
-    """The share of the items drawn whose label is right."""
+    """The share of the drawn items whose label is right."""
     return recount_mean(predicted == gold)
 
 
 def recount_pearson(predicted: Array, gold: Array) -> Recount:
-    """Linear correlation, from weighted moments of the standardized values."""
+    """Linear correlation from weighted moments of the standardized values."""
     a, b = _standardized(predicted), _standardized(gold)
     products = np.stack([a, b, a * a, b * b, a * b])
 
@@ -97,13 +78,13 @@ def recount_pearson(predicted: Array, gold: Array) -> Recount:
         mean_a, mean_b, aa, bb, ab = products @ counts / counts.sum(axis=0)
         variance = np.minimum(aa - mean_a**2, bb - mean_b**2)
         product = (aa - mean_a**2) * (bb - mean_b**2)
-        return _ratio(ab - mean_a * mean_b, np.sqrt(np.where(variance > LEAST_VARIANCE, product, 0)))
+        return _ratio(ab - mean_a * mean_b, np.sqrt(np.where(variance > MIN_VARIANCE, product, 0)))
 
     return correlation
 
 
 def recount_spearman(predicted: Array, gold: Array) -> Recount:
-    """Rank correlation: the ranks within a resample are running sums of its counts, in the order of the values."""
+    """Rank correlation; ranks within a resample are cumulative sums of its counts, in the order of the values."""
     rank_a, rank_b = _ranked(predicted), _ranked(gold)
 
     def correlation(counts: Floats) -> Floats:
@@ -116,13 +97,13 @@ def recount_spearman(predicted: Array, gold: Array) -> Recount:
 
 
 def recount_f1(predicted: Array, gold: Array) -> Recount:
-    """F1 of the label 1."""
+    """F1 of label 1."""
     a, b = (predicted == 1).astype(np.float64), (gold == 1).astype(np.float64)
     return lambda counts: _ratio(2 * (a * b) @ counts, (a + b) @ counts)
 
 
 def recount_average_precision(scores: Array, labels: Array) -> Recount:
-    """Average precision; equal scores come in together."""
+    """Average precision; items with equal scores are retrieved together."""
     by_score = _summed(-scores.astype(np.float64))
     positive = (labels == 1).astype(np.float64)[:, None]
 
@@ -137,7 +118,7 @@ def recount_average_precision(scores: Array, labels: Array) -> Recount:
 
 
 def recount_v_measure(clusters: Array, classes: Array) -> Recount:
-    """V-measure: ``2 I / (H(C) + H(K))``, which is 1 where both entropies are 0."""
+    """V-measure ``2 I / (H(C) + H(K))``; 1 if both entropies are 0."""
     by_cluster, by_class = _summed(clusters), _summed(classes)
     names, class_ = np.unique(classes, return_inverse=True)
     by_both = _summed(np.unique(clusters, return_inverse=True)[1] * len(names) + class_)
@@ -151,14 +132,14 @@ def recount_v_measure(clusters: Array, classes: Array) -> Recount:
 
 
 def _ranked(values: Array) -> Recount:
-    """Mean ranks of the items drawn, less the mean of all ranks: ``(n, resamples)`` to the same shape."""
+    """Mean ranks of the drawn items minus the mean of all ranks; keeps the shape ``(n, resamples)``."""
     by_value = _summed(values)
     index = np.unique(values, return_inverse=True)[1]
 
     def ranks(counts: Floats) -> Floats:
         drawn = by_value(counts)
         middle = np.cumsum(drawn, axis=0)
-        middle -= drawn / 2  # the mean rank of equal values is half a draw lower and 1/2 higher than this
+        middle -= drawn / 2  # the mean rank of equal values, minus 1/2
         middle -= counts.sum(axis=0) / 2
         return np.take(middle, index, axis=0)
 
@@ -166,7 +147,7 @@ def _ranked(values: Array) -> Recount:
 
 
 def _summed(values: Array) -> Recount:
-    """The draws of each distinct value, lowest first: ``(n, resamples)`` to ``(distinct, resamples)``."""
+    """Counts per distinct value, lowest first: ``(n, resamples)`` to ``(distinct, resamples)``."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -176,7 +157,7 @@ def _summed(values: Array) -> Recount:
 
 
 def _entropy(counts: Floats) -> Floats:
-    """Of each column, in nats."""
+    """The entropy of each column, in nats."""
     shares = counts / counts.sum(axis=0)
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=0), dtype=np.float64)
 
@@ -189,7 +170,7 @@ def _standardized(values: Array) -> Floats:
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    """NaN where there is nothing to divide by."""
+    """``above / below``; NaN where ``below`` is 0."""
     return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
 
 
@@ -208,11 +189,11 @@ def _mean(values: Array, _: None = None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """How a number is made of ``predicted`` and ``gold``, both ``(n,)``.
+    """A statistic of ``predicted`` and ``gold``, both ``(n,)``.
 
-    ``of`` gives it as a fraction, ``recount`` gives that of many resamples; the number shown is ``scale`` times it.
-    ``kind`` decides the tests: a "mean" is that of one value per item (right or wrong, an nDCG); a "whole" is
-    made of all items together. ``method`` is how its interval is taken; see ``bootstrap``.
+    ``of`` computes it as a fraction, ``recount`` computes it on many resamples; scores are ``scale`` times it. ``kind``
+    decides which tests are valid: a "mean" averages one value per item (right or wrong, an nDCG); a "whole" depends on
+    all items together. ``method`` is the method of its confidence interval.
     """
 
     kind: Kind
@@ -234,7 +215,7 @@ STATISTICS: dict[str, Statistic] = {
 
 
 class Stratum(NamedTuple):
-    """A part of the items that has a number of its own, and its share in the outcome's number."""
+    """Items that are scored together, and the weight of their score in the outcome's score."""
 
     name: str
     share: float
@@ -242,21 +223,21 @@ class Stratum(NamedTuple):
 
 
 def statistic_of(outcome: Outcome) -> Statistic:
-    """The statistic that the outcome names, checked against what it holds."""
+    """The statistic of an outcome, after checking that the outcome has what it needs."""
     if outcome.statistic not in STATISTICS:
         raise UnknownNameError("statistic", outcome.statistic, STATISTICS)
     if outcome.statistic == "mean" and outcome.gold is not None:
         raise InputError(
-            f"{outcome.task}: the mean is that of the predictions alone, but gold values are given.",
-            hint="Leave gold out, or use the statistic 'accuracy' to compare labels.",
+            f"{outcome.task}: the statistic 'mean' uses the predictions only, but the outcome has gold values.",
+            hint="Remove gold, or use the statistic 'accuracy' to compare labels.",
         )
     if outcome.statistic != "mean" and outcome.gold is None:
-        raise InputError(f"{outcome.task}: the statistic {outcome.statistic!r} needs gold values, but there are none.")
+        raise InputError(f"{outcome.task}: the statistic {outcome.statistic!r} requires gold values.")
     return STATISTICS[outcome.statistic]
 
 
 def strata(outcome: Outcome) -> list[Stratum]:
-    """The parts whose numbers make the outcome's: all items at once, or the subsets that are averaged."""
+    """The strata whose scores make up the outcome's score: all items together, or the averaged subsets."""
     if outcome.aggregation == "all":
         return [Stratum("", 1.0, np.arange(len(outcome)))]
     groups = _groups(outcome)
@@ -265,9 +246,9 @@ def strata(outcome: Outcome) -> list[Stratum]:
 
 
 def value_of(outcome: Outcome) -> float:
-    """The number of an outcome, times 100.
+    """The score of an outcome, times 100.
 
-    With ``aggregation`` "mean" every subset counts the same, with "weighted mean" by its size.
+    With ``aggregation`` "mean", every subset counts the same; with "weighted mean", by its size.
 
     >>> value_of(Outcome("TREC", "accuracy", "accuracy", np.array([1, 2, 3]), np.array([1, 2, 0]))).__round__(2)
     66.67
@@ -290,12 +271,12 @@ def _groups(outcome: Outcome) -> dict[str, Array]:
     groups, names = np.asarray(outcome.groups), outcome.group_names
     if len(groups) and not (groups.min() >= 0 and groups.max() < len(names)):
         raise InputError(
-            f"{outcome.task}: subsets are numbered {groups.min()} to {groups.max()}, but {len(names)} are named.",
-            hint="Give a name in group_names for every number from 0.",
+            f"{outcome.task}: groups has indices {groups.min()} to {groups.max()}, but {len(names)} subsets are named.",
+            hint="Name every subset in group_names; indices start at 0.",
         )
     by_name = {name: np.flatnonzero(groups == i) for i, name in enumerate(names)}
     empty = [name for name, items in by_name.items() if len(items) == 0]
     if empty or len(by_name) < len(names):
         problem = f"has no items in the subset {empty[0]!r}" if empty else "names a subset twice"
-        raise InputError(f"{outcome.task} {problem}.", hint="Name each subset that has items once, and no other.")
+        raise InputError(f"{outcome.task} {problem}.", hint="Name each subset once, and only subsets with items.")
     return by_name

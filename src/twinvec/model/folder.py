@@ -1,8 +1,8 @@
-"""Model folders in the sentence-transformers layout, as data. Reads both generations, writes the old one.
+"""Read model folders in the sentence-transformers layout, old and new.
 
-A folder says which backbone it holds (``config.json``), which modules turn its states into a vector
-(``modules.json``), and how texts are prepared (prompts, length, case). No weight is read here, and no code that
-a folder brings along is ever run."""
+A folder describes its backbone (``config.json``), the modules that turn its states into a vector (``modules.json``),
+and how texts are prepared (prompts, length, case). This module reads no weights and never runs code from a folder.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
     "with_readout",
 ]
 
-# Old key of 1_Pooling/config.json -> the mode's name, in the order in which the old format joins them.
+# Old key of 1_Pooling/config.json -> name of the mode, in the order in which the old format joins them.
 POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -44,16 +44,16 @@ POOLING_KEYS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 
-WK_TYPE = "twinvec.WK"  # in modules.json; sentence-transformers knows no such module, and refuses the folder
+WK_TYPE = "twinvec.WK"  # in modules.json; sentence-transformers does not load such a folder
 
 VECTOR = "sentence_embedding"  # what a Dense layer reads and writes
 
-# The length file took the architecture's name in early releases.
+# Early releases put the architecture's name in the file name.
 LENGTH_FILES = "sentence_bert_config.json", "sentence_*_config.json"
 
-MOST_MODULES = 64
+MAX_MODULES = 64
 
-# How the newer releases of sentence-transformers say that they read the last layer's states of a text.
+# The settings of newer sentence-transformers releases that read the last layer's states of a text.
 DEFAULT_TRANSFORMER: dict[str, object] = {
     "transformer_task": "feature-extraction",
     "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
@@ -62,14 +62,14 @@ DEFAULT_TRANSFORMER: dict[str, object] = {
     "query_expansion": {},
 }
 
-# What sentence-transformers hands on when it loads the backbone, old names and new; and what of it changes no vector.
+# Arguments that sentence-transformers passes to the backbone's loader, and the ones that do not change vectors.
 LOADING_KEYS = "model_args", "model_kwargs", "config_args", "config_kwargs", "tokenizer_args", "processor_kwargs"
 HARMLESS_LOADING = {"attn_implementation", "dtype", "torch_dtype", "trust_remote_code", "use_safetensors"}
 
 
 @dataclass(frozen=True, slots=True)
 class Pooling:
-    """Token states to one vector; several modes are joined in their order."""
+    """Pool token states into one vector; the results of several modes are concatenated in order."""
 
     modes: tuple[str, ...] = ("mean",)
     include_prompt: bool = True
@@ -77,7 +77,7 @@ class Pooling:
 
 @dataclass(frozen=True, slots=True)
 class WK:
-    """In place of a pooling: SBERT-WK over the states of all layers."""
+    """SBERT-WK over the states of all layers, instead of a pooling."""
 
     settings: WKSettings = field(default_factory=WKSettings)
     include_prompt: bool = True
@@ -85,7 +85,7 @@ class WK:
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A linear layer on the vector, with an activation named as torch names its class."""
+    """A linear layer on the vector, with an activation named by its torch class."""
 
     folder: Path
     n_in: int
@@ -96,7 +96,7 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class LayerNorm:
-    """Layer normalisation of the vector, with learned scale and shift."""
+    """Layer normalization of the vector, with learned scale and shift."""
 
     folder: Path
     width: int
@@ -109,7 +109,7 @@ class Normalize:
 
 @dataclass(frozen=True, slots=True)
 class StaticEmbedding:
-    """In place of a backbone and its pooling: a table of token vectors, of which the mean is taken."""
+    """The mean of token vectors from a table, instead of a backbone and a pooling."""
 
 
 Module = StaticEmbedding | Pooling | WK | Dense | LayerNorm | Normalize
@@ -117,7 +117,7 @@ Module = StaticEmbedding | Pooling | WK | Dense | LayerNorm | Normalize
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """What a model folder says, checked."""
+    """The checked content of a model folder."""
 
     path: Path
     backbone: Path
@@ -133,7 +133,7 @@ class ModelFolder:
     as_opened: FileStates | None = field(default=None, repr=False, compare=False)
 
     def check_unchanged(self) -> None:
-        """Refuse to go on if a file of the model has changed since :func:`twinvec.load` opened it."""
+        """Raise ModelFolderError if a file of the model changed after :func:`twinvec.load` opened it."""
         if self.as_opened is not None:
             self.as_opened.check()
 
@@ -144,22 +144,22 @@ class ModelFolder:
 
     @property
     def readout(self) -> Pooling | WK:
-        """The module that makes one vector of the states."""
+        """The module that turns states into one vector."""
         return next(module for module in self.modules if isinstance(module, (Pooling, WK)))
 
 
 def read_model_folder(path: Path) -> ModelFolder:
-    """Read a sentence-transformers folder, or a plain Hugging Face folder (then with mean pooling)."""
+    """Read a sentence-transformers folder, or a plain Hugging Face folder (with mean pooling)."""
     listed = read_any_json(path / "modules.json")
     return _plain(path) if listed is None else _sentence_model(path, listed)
 
 
 def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
-    """The same model, read out by a pooling of this name, by "wk", or by SBERT-WK with these settings."""
+    """The same model with another readout: the name of a pooling, "wk", or SBERT-WK settings."""
     if folder.is_static:
         raise InputError(
-            f"{folder.path} is a static model: its vectors are the mean of its tokens' vectors, and it has no layers.",
-            hint="Leave the readout as it is, or use a model that has a Transformer.",
+            f"{folder.path} is a static model without layers: its vectors are always the mean of its token vectors.",
+            hint="Leave readout at its default, or use a Transformer model.",
         )
     if not isinstance(readout, WKSettings):
         check_name("readout", readout, READOUTS)
@@ -174,15 +174,15 @@ def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
 
 def _sentence_model(path: Path, listed: object) -> ModelFolder:
     if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed) or not listed:
-        raise ModelFolderError(f"{path / 'modules.json'} must be a list of modules.", hint="Fetch the model again.")
-    if len(listed) > MOST_MODULES:
-        raise ModelFolderError(f"{path / 'modules.json'} names {len(listed)} modules; {MOST_MODULES} are the most.")
+        raise ModelFolderError(f"{path / 'modules.json'} must be a list of modules.", hint="Download the model again.")
+    if len(listed) > MAX_MODULES:
+        raise ModelFolderError(f"{path / 'modules.json'} lists {len(listed)} modules; the limit is {MAX_MODULES}.")
     rows = [JsonObject(row, path / "modules.json") for row in listed]
     kinds = [_kind(row.text("type", "")) for row in rows]
     if kinds[0] not in FIRST:
         raise ModelFolderError(
             f"The first module of {path} is {kinds[0]!r}.",
-            hint=f"Only models that start with one of these load: {', '.join(FIRST)}.",
+            hint=f"Supported first modules: {', '.join(FIRST)}.",
         )
     folders = [_inside(path, row.text("path", "")) for row in rows]
     modules = tuple(
@@ -190,7 +190,9 @@ def _sentence_model(path: Path, listed: object) -> ModelFolder:
     )
     if kinds[0] == "StaticEmbedding":
         if not all(isinstance(module, Normalize) for module in modules):
-            raise ModelFolderError(f"{path} is a static model with {kinds[1:]}.", hint="Only Normalize may follow.")
+            raise ModelFolderError(
+                f"{path} is a static model followed by {kinds[1:]}.", hint="Only Normalize is supported there."
+            )
         return _described(path, folders[0], (StaticEmbedding(), *modules))
     if [index for index, module in enumerate(modules) if isinstance(module, (Pooling, WK))] != [0]:
         raise ModelFolderError(f"{path} must have exactly one Pooling module, right after its Transformer.")
@@ -198,7 +200,7 @@ def _sentence_model(path: Path, listed: object) -> ModelFolder:
 
 
 def _kind(name: str) -> str:
-    """The module's class; code that a model brings along is never run, so its own classes are unknown here."""
+    """The class name of a sentence-transformers module; the full name for others, which are never imported."""
     package, _, kind = name.rpartition(".")
     return kind if package.partition(".")[0] in ("sentence_transformers", "") else name
 
@@ -206,7 +208,7 @@ def _kind(name: str) -> str:
 def _plain(path: Path) -> ModelFolder:
     if not (path / "config.json").is_file():
         raise ModelFolderError(
-            f"{path} holds neither modules.json nor config.json.", hint="Give the folder of a saved model."
+            f"{path} contains neither modules.json nor config.json.", hint="Pass the folder of a saved model."
         )
     return ModelFolder(
         path=path,
@@ -220,12 +222,13 @@ def _plain(path: Path) -> ModelFolder:
 def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> ModelFolder:
     config = read_json(backbone / "config.json")
     if not config and not isinstance(modules[0], StaticEmbedding):
-        raise ModelFolderError(f"{backbone / 'config.json'} is missing.", hint="Fetch the model again.")
+        raise ModelFolderError(f"{backbone / 'config.json'} is missing.", hint="Download the model again.")
     files = [file for pattern in LENGTH_FILES for file in sorted(backbone.glob(pattern))]
     limits = _read(files[0]) if files else JsonObject({}, backbone)
     _check_loading(limits)
     settings = _read(path / "config_sentence_transformers.json")
-    prompts = _prompts(settings)
+    stored = settings.inner("prompts", {})
+    prompts = {name: stored.text(name, None) or "" for name in stored.content}
     default_prompt = settings.text("default_prompt_name", None)
     if default_prompt is not None and default_prompt not in prompts:
         raise ModelFolderError(f"{path}: the default prompt {default_prompt!r} is not among its prompts {prompts}.")
@@ -249,13 +252,8 @@ def _read(path: Path) -> JsonObject:
     return JsonObject(read_json(path), path)
 
 
-def _prompts(settings: JsonObject) -> dict[str, str]:
-    given = settings.inner("prompts", {})
-    return {name: given.text(name, None) or "" for name in given.content}
-
-
 def _check_loading(limits: JsonObject) -> None:
-    """Refuse settings that would make sentence-transformers load or read another backbone than the folder's own."""
+    """Raise ModelFolderError for settings that make sentence-transformers load the backbone differently."""
     for key, default in DEFAULT_TRANSFORMER.items():
         value = limits.content.get(key)
         if value and value != default:
@@ -270,7 +268,7 @@ def _check_loading(limits: JsonObject) -> None:
 
 
 def _tokenizer_limit(folder: Path) -> int | None:
-    """What the tokenizer says; a number beyond all texts, or none, is how it says nothing."""
+    """The tokenizer's limit; a missing or huge number means that there is none."""
     limit = read_json(folder / "tokenizer_config.json").get("model_max_length")
     if limit is None or (isinstance(limit, (int, float)) and not isinstance(limit, bool) and limit >= 1e9):
         return None
@@ -280,11 +278,11 @@ def _tokenizer_limit(folder: Path) -> int | None:
 
 
 def _inside(root: Path, relative: str) -> Path:
-    # By name only: a link that the owner of the folder laid inside it is theirs to lay.
+    # Checks the name only: links inside the folder are up to its owner.
     if Path(relative).is_absolute() or os.path.normpath(relative).split(os.sep)[0] == os.pardir:
         raise ModelFolderError(
-            f"{root / 'modules.json'} names the path {relative!r}, which leaves the folder.",
-            hint="Do not load this model unless you trust it; correct the path by hand.",
+            f"{root / 'modules.json'} names the path {relative!r}, which is outside the folder.",
+            hint="If you trust this model, correct the path by hand.",
         )
     return root / relative if relative else root
 
@@ -300,8 +298,8 @@ def _pooling(folder: Path) -> Pooling:
         check_name(f"pooling mode in {folder / 'config.json'}:", mode, POOLINGS)
     if not modes or len(set(modes)) < len(modes):
         raise ModelFolderError(
-            f"{folder / 'config.json'} must name each of its pooling modes once, and names {modes or 'none'}.",
-            hint="Fetch the model again.",
+            f"{folder / 'config.json'} must name each pooling mode once, but names {modes or 'none'}.",
+            hint="Download the model again.",
         )
     return Pooling(tuple(modes), config.flag("include_prompt", True))
 
@@ -330,24 +328,20 @@ def _dense(folder: Path) -> Dense:
     package, _, activation = config.text("activation_function", "torch.nn.modules.activation.Tanh").rpartition(".")
     if package and not package.startswith("torch."):
         raise ModelFolderError(
-            f"{folder / 'config.json'}: the activation {package}.{activation} is not torch's own, and is never run."
+            f"{folder / 'config.json'}: the activation {package}.{activation} is not part of torch, so it is not run."
         )
     return Dense(folder, n_in, n_out, config.flag("bias", True), activation)
-
-
-def _layer_norm(folder: Path) -> LayerNorm:
-    return LayerNorm(folder, _read(folder / "config.json").integer("dimension"))
 
 
 MODULES: dict[str, Callable[[Path], Module]] = {
     "Pooling": _pooling,
     WK_TYPE: _wk,
     "Dense": _dense,
-    "LayerNorm": _layer_norm,
+    "LayerNorm": lambda folder: LayerNorm(folder, _read(folder / "config.json").integer("dimension")),
     "Normalize": lambda folder: Normalize(),
 }
 FIRST = "Transformer", "StaticEmbedding"
-IGNORED = ("Dropout",)  # does nothing after training
+IGNORED = ("Dropout",)  # has no effect after training
 
 
 def _module(kind: str, folder: Path) -> Module:
@@ -357,14 +351,14 @@ def _module(kind: str, folder: Path) -> Module:
 
 
 def refuse_own_code(config: Mapping[str, Any], *names: str, file: object) -> None:
-    """Refuse a config whose ``auto_map`` gives code of the folder's own for one of ``names``.
+    """Raise ModelFolderError if ``auto_map`` of a config names custom code for one of ``names``.
 
-    To go on without that code would give other vectors than the model's maker means.
+    Without that code, the vectors would differ from those the author intended.
     """
     code = config.get("auto_map")
     if code is None or (isinstance(code, dict) and not any(code.get(name) for name in names)):
         return
     raise ModelFolderError(
-        f"{file} names its own code (auto_map: {shown(code)}), which is never run.",
-        hint="Use a model that needs none; or, should it be right without it, take auto_map out of that file.",
+        f"{file} names custom code (auto_map: {shown(code)}), which is never run.",
+        hint="Use a model without custom code; if this one does not need it, remove auto_map from that file.",
     )

@@ -1,4 +1,4 @@
-"""From a model's name to its folder: shipped models, local folders, the hub's cache, and last the hub."""
+"""Find the folder of a model: local folders, shipped models, the hub's cache, and the hub."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FOLDER = Path(__file__).parents[1] / "models"
 
 
 def shipped_folder(name: str) -> Path | None:
-    """The folder of a model of the package; None for every other name."""
+    """The folder of a model that ships with the package; None for other names."""
     if name not in SHIPPED:
         return None
-    if not (FOLDER / name).is_dir():  # also where the package is run from a zip: weights are mapped from real files
+    if not (FOLDER / name).is_dir():  # also if the package runs from a zip: weights are mapped from real files
         raise ModelNotFoundError(
             f"The model {name!r} comes with Twinvec, but there is no folder {FOLDER / name}.",
             hint="Install Twinvec again, unpacked.",
@@ -27,7 +27,7 @@ def shipped_folder(name: str) -> Path | None:
     return FOLDER / name
 
 
-# What inference needs. Other formats of the same weights (onnx, tf, flax, rust) are left on the hub.
+# Files that inference needs; other formats of the weights (onnx, tf, flax, rust) are not downloaded.
 WANTED = ("*.json", "*.txt", "*.safetensors", "*.md")
 PICKLES = ("pytorch_model*.bin", "*/pytorch_model*.bin")
 DEFAULT_OWNER = "sentence-transformers"
@@ -36,14 +36,13 @@ DEFAULT_OWNER = "sentence-transformers"
 def find_model(
     name: str | os.PathLike[str], *, revision: str | None = None, offline: bool = False, trust_pickle: bool = False
 ) -> Path:
-    """The folder of a model: a path, one of the package's own, a cached hub model, or one fetched from the hub.
+    """The folder of a model: a path, a shipped model, a cached hub model, or a download, tried in this order.
 
-    They are tried in this order. On the hub, a bare name such as ``all-MiniLM-L6-v2`` means
-    ``sentence-transformers/all-MiniLM-L6-v2``, as users know it.
+    On the hub, a bare name such as ``all-MiniLM-L6-v2`` means ``sentence-transformers/all-MiniLM-L6-v2``.
     """
     text = str(name)
     if not text:
-        raise ModelNotFoundError("The name of the model is empty.", hint="Give a folder or a name.")
+        raise ModelNotFoundError("The model name is empty.", hint="Pass a name or a folder.")
     path = _path(name)
     if path.is_dir():
         return path
@@ -58,13 +57,13 @@ def find_model(
 
 
 def _path(name: str | os.PathLike[str]) -> Path:
-    """The name as a path; one that no system can have is no model's either."""
+    """The name as a path; raises ModelNotFoundError for a path that the system does not allow."""
     try:
         path = Path(name).expanduser()
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         pass
-    except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, no rights, a user that is not there
+    except (OSError, ValueError, RuntimeError) as error:  # too long, NUL, no permission, unknown user
         raise ModelNotFoundError(
             f"There is no model folder at {str(name)[:200]!r}: {getattr(error, 'strerror', None) or error}.",
             hint="Check the path.",
@@ -73,10 +72,10 @@ def _path(name: str | os.PathLike[str]) -> Path:
 
 
 def _cached(repository: str, revision: str | None) -> Path | None:
-    """The cached folder, if all that a model needs is there; which tool put it there does not matter.
+    """The cached folder if it is complete, whichever tool downloaded it.
 
-    A folder without modules.json counts only where the hub is known to have none: another tool may have cached
-    just the backbone of a sentence model, whose vectors without its readout would be wrong.
+    A folder without modules.json counts only if the hub is known to have none: another tool may have cached just the
+    backbone of a sentence model, which would give wrong vectors without its readout.
     """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
@@ -88,12 +87,12 @@ def _cached(repository: str, revision: str | None) -> Path | None:
         return None
     if modules is None:
         return None
-    found = next((Path(file).parent for file in (modules, config) if isinstance(file, str)), None)
-    return found if found and _is_whole(found) else None
+    folder = next((Path(file).parent for file in (modules, config) if isinstance(file, str)), None)
+    return folder if folder and _is_whole(folder) else None
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether weights and the configs of all modules are there: a fetch may have been interrupted."""
+    """Whether the weights and the configs of all modules exist: a download may have been interrupted."""
     modules = read_any_json(folder / "modules.json")
     rows = [row for row in modules if isinstance(row, dict)] if isinstance(modules, list) else []
     needed = [
@@ -109,28 +108,29 @@ def _fetched(repository: str, revision: str | None, also: tuple[str, ...], *, of
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    problem = f"No whole model {repository!r} on this machine: neither a folder of that name nor in the hub's cache"
+    problem = f"Model {repository!r} is not on this machine, neither as a folder nor complete in the hub's cache"
     if offline or constants.HF_HUB_OFFLINE:
         raise ModelNotFoundError(
-            f"{problem}, and offline use was asked for.",
-            hint="Fetch it once with a network, or give a folder.",
+            f"{problem}, and offline mode is on.", hint="Download it once with a network, or pass a folder."
         )
     try:
         folder = Path(snapshot_download(repository, revision=revision, allow_patterns=[*WANTED, *also]))
         _note_missing_modules(repository, revision, folder)
         return folder
     except HFValidationError as error:
-        raise ModelNotFoundError(f"{problem}; and the hub has no such names.", hint="Check the spelling.") from error
+        raise ModelNotFoundError(
+            f"{problem}, and it is not a valid name on the hub.", hint="Check the spelling."
+        ) from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelNotFoundError(
-            f"{problem}; and the hub did not give it ({reason}).",
-            hint="Check the spelling and the network, or give the path of a model folder.",
+            f"{problem}, and the hub did not provide it ({reason}).",
+            hint="Check the spelling and the network, or pass a model folder.",
         ) from error
 
 
 def _note_missing_modules(repository: str, revision: str | None, folder: Path) -> None:
-    """Let the cache remember that this model has no modules.json, so that it is not asked for again."""
+    """Record in the cache that this model has no modules.json, so that it is not requested again."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 

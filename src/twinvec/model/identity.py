@@ -1,4 +1,4 @@
-"""The identity of a model: its content and the settings that decide its vectors, and whether its files changed."""
+"""The identity of a model: digests of its files and settings, and detection of changed files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
     "vectors_digest",
 ]
 
-# The arguments of ``load`` that decide vectors, with their defaults. All others (threads, offline, ...) do not.
+# The arguments of ``load`` that affect vectors, with their defaults. The others (threads, offline, ...) do not.
 DECIDING: Mapping[str, object] = {
     "precision": "float32",
     "device": "cpu",
@@ -43,27 +43,27 @@ DECIDING: Mapping[str, object] = {
 
 
 def deciding_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the arguments of ``load`` that decide vectors, and the defaults of all that are not given, as JSON.
+    """The arguments of ``load`` that affect vectors, filled up with defaults, as JSON.
 
     >>> deciding_settings({"precision": "int8", "threads": 2, "long": "warn"})["precision"]
     'int8'
     """
     chosen = {name: arguments.get(name, default) for name, default in DECIDING.items()}
-    chosen["long"] = "chunk" if chosen["long"] == "chunk" else "cut"  # all policies but chunk read the same tokens
+    chosen["long"] = "chunk" if chosen["long"] == "chunk" else "cut"  # all other policies read the same tokens
     if isinstance(chosen["readout"], WKSettings):
         chosen["readout"] = {"wk": asdict(chosen["readout"])}
     return chosen
 
 
 def vectors_digest(content: str, settings: Mapping[str, Any]) -> str:
-    """The identity of a model's vectors: of its content, and of the settings that decide them."""
+    """A digest of a model's content and of the settings that affect its vectors."""
     return hashlib.sha256(json.dumps({"content": content, "settings": settings}, sort_keys=True).encode()).hexdigest()
 
 
 def space_digest(content: str, readout: object, width: int) -> str:
-    """The identity of the space that a model's vectors lie in: those of one space may be compared with each other.
+    """A digest of a model's vector space: vectors with the same digest can be compared.
 
-    Precision and versions are left out, as they move vectors only a little.
+    Precision and versions are left out, as they change vectors only slightly.
     """
     parts = {"files": content, "readout": readout, "width": width}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -71,78 +71,76 @@ def space_digest(content: str, readout: object, width: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileStates:
-    """Files by path, and what the system said of each. Files that are added later do not matter."""
+    """Files with their device, inode, size and time. Files added later are ignored."""
 
     states: Mapping[Path, tuple[int, ...] | None]
 
     def check(self) -> None:
-        """Refuse to go on if any of the files has been replaced, changed or removed since."""
+        """Raise ModelFolderError if a file was replaced, changed or removed."""
         for file, state in self.states.items():
             if _state(file) != state:
                 raise ModelFolderError(
                     f"{file} was changed after the model was opened.",
-                    hint="Load the model again: its files must all be of one model.",
+                    hint="Load the model again, so that all files belong together.",
                 )
 
 
 def file_states(files: Iterable[Path]) -> FileStates:
-    """What these files are now."""
+    """The current states of files."""
     return FileStates({file: _state(file) for file in files})
 
 
 def _state(file: Path) -> tuple[int, ...] | None:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 ENGINE_PACKAGES = ("twinvec", "onnxruntime", "openvino", "tokenizers", "torch", "transformers")
 
-# What no vector depends on. Everything else counts.
-DOCUMENTS = ("readme", "license")  # whatever their ending
+# Files that cannot affect vectors. Everything else counts.
+DOCUMENTS = ("readme", "license")  # with any extension
 DOCUMENT_ENDINGS = (".md", ".log", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp")
-OTHER_EXPORTS = (".onnx", ".h5", ".msgpack", ".ot")  # the same weights for other programs; never opened here
-RECORD = "training"  # at the top of a model that we trained: recipe, log, curve
-MOST_FILES = 10_000
+OTHER_EXPORTS = (".onnx", ".h5", ".msgpack", ".ot")  # weights for other programs; never opened here
+RECORD = "training"  # folder in models that we trained: recipe, log, curve
+MAX_FILES = 10_000
 
 
 def model_digest(folder: Path) -> str:
-    """The identity of a model: a sha256 over the names, sizes and contents of all files that can decide its vectors."""
+    """The identity of a model: a sha256 over the names, sizes and contents of all files that can affect its vectors."""
+    files = model_files(folder)
+    if not files:
+        raise ModelFolderError(f"{folder} contains no model files.", hint="Pass the folder of a model.")
     state = hashlib.sha256()
-    n_files = 0
-    for file in model_files(folder):
+    for file in files:
         name = file.relative_to(folder).as_posix()
         state.update(json.dumps([name, file.stat().st_size, digest_files([file])]).encode() + b"\n")
-        n_files += 1
-    if not n_files:
-        raise ModelFolderError(f"{folder} holds no files of a model.", hint="Give the folder of a model.")
     return state.hexdigest()
 
 
 def model_files(folder: Path) -> list[Path]:
-    """All files in a folder, at any depth, except those that no vector depends on; sorted.
+    """All files in a folder, at any depth, except those that cannot affect vectors; sorted.
 
-    Left out are documents, logs, pictures, exports that are never opened here, hidden files, and the record of the
-    training. A list of what may be left out is safe, and a list of what counts is not: a file of a kind that nobody
-    thought of changes the identity, so two different models never share one. Names decide only where loading does not:
-    folders that ``modules.json`` names and files that an index of weights names count whatever they are called.
-    Links are followed, each folder once on its way down.
+    Excluded are documents, logs, images, exports that are never opened here, hidden files, and the training record.
+    Excluding known files is safe, including known files is not: an unexpected kind of file changes the identity, so
+    two different models never share one. Folders that ``modules.json`` names and files that a weights index names
+    always count. Links are followed, except in a cycle.
     """
     try:
-        found = list(islice(_walk(folder, "", _module_folders(folder), ()), MOST_FILES + 1))
+        files = list(islice(_walk(folder, "", _module_folders(folder), ()), MAX_FILES + 1))
     except OSError as error:
         raise ModelFolderError(f"{folder} cannot be read: {error.strerror or error}.") from error
-    if len(found) > MOST_FILES:
+    if len(files) > MAX_FILES:
         raise ModelFolderError(
-            f"{folder} holds more than {MOST_FILES:,} files.", hint="Keep the model in a folder of its own."
+            f"{folder} contains more than {MAX_FILES:,} files.", hint="Keep the model in a separate folder."
         )
-    return sorted(found)
+    return sorted(files)
 
 
 def _walk(folder: Path, inner: str, modules: frozenset[str], above: tuple[str, ...]) -> Iterator[Path]:
-    """The files that count; ``inner`` is the folder's path within the model, ``above`` the folders on the way to it."""
+    """Yield the files that count; ``inner`` is the path within the model, ``above`` are the parent folders."""
     real = os.path.realpath(folder)
     if real in above:
         return
@@ -173,7 +171,7 @@ def _is_document(name: str) -> bool:
 
 
 def _module_folders(folder: Path) -> frozenset[str]:
-    """The folders that modules.json names, except the model's own; of a file that cannot be read, none: nor is it."""
+    """The inner folders that modules.json names; empty if it cannot be read."""
     rows = _content(folder / "modules.json")
     paths = [row.get("path") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     inner = {os.path.normpath(path) for path in paths if isinstance(path, str) and path}
@@ -186,21 +184,21 @@ def _shards(index: Path) -> set[str]:
     return {name for name in weight_map.values() if isinstance(name, str)} if isinstance(weight_map, dict) else set()
 
 
-def _content(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+def _content(path: Path) -> Any:  # noqa: ANN401 - any JSON value
     with suppress(ModelFolderError):
         return read_any_json(path)
     return None
 
 
 def engine_versions() -> dict[str, str]:
-    """Versions of all that computes a vector."""
+    """Versions of the installed packages that compute vectors."""
     return dict(_versions())
 
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    found = []
+    versions = []
     for package in ENGINE_PACKAGES:
         with suppress(PackageNotFoundError):
-            found.append((package, version(package)))
-    return tuple(found)
+            versions.append((package, version(package)))
+    return tuple(versions)

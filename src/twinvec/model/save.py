@@ -1,4 +1,4 @@
-"""Write a model folder in the old sentence-transformers layout, which every release reads."""
+"""Write model folders in the old sentence-transformers layout, which every release reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEIGHT_FILES = (
     "pytorch_model*.bin",
     "pytorch_model.bin.index.json",
 )
-# Beside the weights, what a transformers folder consists of. Exports to other formats are not taken along.
+# The other files of a transformers folder. Exports to other formats are not copied.
 BACKBONE_FILES = (
     "config.json",
     "added_tokens.json",
@@ -35,14 +35,14 @@ BACKBONE_FILES = (
     "sentencepiece*.model",
     "spiece.model",
 )
-WIDTH_KEYS = ("hidden_size", "dim", "d_model", "n_embd", "emb_dim")  # as the architectures call it
+WIDTH_KEYS = ("hidden_size", "dim", "d_model", "n_embd", "emb_dim")  # by architecture
 PREFIX = "sentence_transformers.models."
 
 
 def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array] | None = None) -> None:
-    """Write ``folder`` again at ``target``, whole or not at all. What is no sentence model stays none.
+    """Save ``folder`` to ``target`` atomically; ``weights`` replace the folder's weight files.
 
-    ``weights`` take the place of the folder's own files of weights.
+    A plain Hugging Face folder stays one.
     """
     with saved_folder(target, MODEL) as path:
         write_model(folder, path, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
@@ -52,7 +52,7 @@ def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array
 
 
 def write_model(folder: ModelFolder, path: Path, *, files: tuple[str, ...] = BACKBONE_FILES) -> None:
-    """Write a model's configs into ``path``, with those files of its backbone that match ``files``."""
+    """Write a model's configs to ``path``, and copy the files of its backbone that match ``files``."""
     for pattern in files:
         for file in folder.backbone.glob(pattern):
             shutil.copyfile(file, path / file.name)
@@ -61,11 +61,11 @@ def write_model(folder: ModelFolder, path: Path, *, files: tuple[str, ...] = BAC
         write_modules(folder, path, width=width)
         limits = {"max_seq_length": folder.max_tokens, "do_lower_case": folder.lower_case}
         write_json(path / "sentence_bert_config.json", limits)
-    folder.check_unchanged()  # what was copied must be what was loaded
+    folder.check_unchanged()  # the copied files must be the loaded ones
 
 
 def copy_card(folder: ModelFolder, path: Path) -> None:
-    """Take the model's README along, if it has one."""
+    """Copy the model's README, if it has one."""
     if (folder.path / "README.md").is_file():
         shutil.copyfile(folder.path / "README.md", path / "README.md")
 
@@ -76,7 +76,7 @@ def module_path(index: int, module: Module) -> str:
 
 
 def write_modules(folder: ModelFolder, path: Path, *, width: int = 0) -> None:
-    """Write which modules a model has, and how texts are prepared for it; ``width`` is that of its states."""
+    """Write the modules of a model and its prompt settings; ``width`` is the width of its states."""
     first, others = ("StaticEmbedding", folder.modules[1:]) if folder.is_static else ("Transformer", folder.modules)
     rows = [_row(0, PREFIX + first, "")]
     for index, module in enumerate(others, start=1):
@@ -118,6 +118,6 @@ def _pooling_config(module: Pooling, width: int) -> dict[str, Any]:
     config: dict[str, Any] = {"word_embedding_dimension": width}
     config |= {key: mode in module.modes for key, mode in POOLING_KEYS.items()}
     if tuple(mode for mode in POOLING_KEYS.values() if mode in module.modes) != module.modes:
-        # Only the new key can say that the modes are joined in another order.
+        # Only the new key can express another order of the modes.
         config = {"embedding_dimension": width, "pooling_mode": list(module.modes)}
     return config | {"include_prompt": module.include_prompt}

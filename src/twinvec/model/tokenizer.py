@@ -1,4 +1,4 @@
-"""Texts to token ids: input checks, tokenizing, a cache of words seen before, and windows over long texts."""
+"""Tokenization: input checks, special tokens, a cache of known words, and windows over long texts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from twinvec.json_checks import JsonObject
 from twinvec.model.folder import refuse_own_code
 from twinvec.types import Ids
 
-__all__ = ["Tokenizer", "WordReader", "check_text", "check_texts", "load_tokenizer", "splits_at_spaces", "windows"]
+__all__ = ["Tokenizer", "WordReader", "check_text", "check_texts", "load_tokenizer", "windows"]
 
 
 def check_text(text: object, where: str) -> str:
-    """Return ``text`` if it can be tokenized.
+    """Return ``text`` if it can be tokenized; else raise InputError that names ``where``.
 
     >>> check_text("a", "texts[0]")
     'a'
@@ -39,20 +39,19 @@ def check_text(text: object, where: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{where} holds a lone surrogate ({text[error.start]!a}) at character {error.start}, which is no text.",
-            hint="Read the file as UTF-8, or drop such characters: text.encode('utf-8', 'replace').decode().",
+            f"{where} holds a lone surrogate ({text[error.start]!a}) at character {error.start}.",
+            hint="Read the file as UTF-8, or replace such characters: text.encode('utf-8', 'replace').decode().",
         ) from error
     return text
 
 
 def check_texts(texts: Iterable[str], first: int = 0) -> list[str]:
-    """Return the texts as a list, each one checked. Messages count them from ``first``."""
+    """Return the texts as a checked list; messages number them from ``first``."""
     if isinstance(texts, (bytes, dict)) or not isinstance(texts, Iterable):
         raise InputError(
-            f"Expected a text or a list of texts, got {type(texts).__name__}.",
-            hint="Give a str or a list of str.",
+            f"Expected a text or a list of texts, got {type(texts).__name__}.", hint="Pass a str or a list of str."
         )
-    # ASCII needs no further look; for most texts that is all the check costs
+    # ASCII needs no further check, which keeps the check cheap for most texts
     return [
         text if isinstance(text, str) and text.isascii() else check_text(text, f"texts[{i}]")
         for i, text in enumerate(texts, first)
@@ -60,9 +59,9 @@ def check_texts(texts: Iterable[str], first: int = 0) -> list[str]:
 
 
 def windows(n_tokens: int, size: int, overlap: int) -> list[range]:
-    """Ranges of at most ``size`` tokens that cover ``n_tokens``, neighbours sharing ``overlap`` or more.
+    """Ranges of at most ``size`` tokens that cover ``n_tokens``; neighbors share ``overlap`` or more.
 
-    The last window is moved back rather than left short, so that each has a full context.
+    The last window starts earlier instead of being shorter, so each has full context.
 
     >>> windows(10, size=4, overlap=1)
     [range(0, 4), range(3, 7), range(6, 10)]
@@ -84,62 +83,61 @@ PROBE = "a"
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """Texts to ids, and the special ids around them."""
+    """A fast tokenizer with the special tokens around each text."""
 
     fast: Any = field(repr=False)
     prefix: tuple[int, ...]
     suffix: tuple[int, ...]
     lower_case: bool = False
     keeps_end: bool = False
-    limit: int | None = None  # what its file says a text is cut to; most models say it elsewhere
+    limit: int | None = None  # max_length in tokenizer.json; most models set it elsewhere
 
     @property
     def n_special(self) -> int:
-        """How many special tokens stand around every text."""
+        """Number of special tokens added to each text."""
         return len(self.prefix) + len(self.suffix)
 
     @property
     def n_vocabulary(self) -> int:
-        """One more than the highest id the tokenizer can give."""
+        """One more than the highest id."""
         return 1 + int(max([*self.fast.get_vocab(with_added_tokens=True).values(), *self.prefix, *self.suffix]))
 
     def special_ids(self) -> list[int]:
-        """Ids of the special tokens, in rising order; a text that has one in its words gets that id."""
+        """Sorted ids of the special tokens; a text that spells one out gets that id."""
         return sorted(id_ for id_, token in self.fast.get_added_tokens_decoder().items() if token.special)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, whole, without special tokens."""
+        """Ids of each full text, without special tokens."""
         if self.lower_case:
             texts = [text.lower() for text in texts]
         return [encoding.ids for encoding in _encoded(self.fast.encode_batch_fast, texts)]
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
-        """The tokens of some ids, as the vocabulary writes them."""
+        """The vocabulary's tokens for some ids."""
         return [str(self.fast.id_to_token(id_)) for id_ in ids]
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
-        """For each token of ``ids`` the word that it is, as the text has it; empty for a piece of a longer word."""
+        """For each token of ``ids``, its word as in the text; empty for a piece of a longer word."""
         if self.lower_case:
             texts = [text.lower() for text in texts]
         encodings = _encoded(self.fast.encode_batch, texts)
         return [_whole_words(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def cut(self, ids: list[Item], room: int) -> list[Item]:
-        """The ids, or what there is for each, that a model reads of a text: its beginning, for most models."""
+        """Truncate the ids of a text, or a list parallel to them; most models keep the beginning."""
         return ids[-room:] if self.keeps_end else ids[:room]
 
     def add_special_tokens(self, ids: Sequence[int]) -> list[int]:
-        """Put the special tokens around the ids of a text."""
+        """Add the special tokens to the ids of a text."""
         return [*self.prefix, *ids, *self.suffix]
 
 
 def _encoded(encode: Callable[..., list[Any]], texts: Sequence[str], *, special: bool = False) -> list[Any]:
-    """What the tokenizer gives, with or without special tokens around each text."""
     try:
         return encode(list(texts), add_special_tokens=special)
-    except Exception as error:  # the package raises bare Exception, for a word that its file has no token for
+    except Exception as error:  # bare Exception, for a word without a token
         raise ModelFolderError(
-            f"The model's tokenizer cannot read every text: {error}.", hint="Fetch the model again."
+            f"The model's tokenizer failed on a text: {error}.", hint="Download the model again."
         ) from error
 
 
@@ -153,7 +151,7 @@ def _whole_words(text: str, encoding: Any) -> list[str]:  # noqa: ANN401 - a com
 
 
 def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
-    """Read ``tokenizer.json``, or build a WordPiece tokenizer from an old ``vocab.txt``."""
+    """Load ``tokenizer.json``, or build a WordPiece tokenizer from an old ``vocab.txt``."""
     config = JsonObject(read_json(folder / "tokenizer_config.json"), folder / "tokenizer_config.json")
     refuse_own_code(config.content, "AutoTokenizer", file=config.source)
     fast = _read_fast(folder, config)
@@ -173,16 +171,16 @@ def load_tokenizer(folder: Path, *, lower_case: bool = False) -> Tokenizer:
 
 
 def _around(fast: Any, folder: Path) -> tuple[tuple[int, ...], tuple[int, ...]]:  # noqa: ANN401
-    """The ids before and after every text, as a probe shows them."""
+    """The special ids before and after each text, found with a probe."""
     probe, bare = _encoded(fast.encode_batch, [PROBE], special=True)[0], _encoded(fast.encode_batch, [PROBE])[0].ids
     kinds = probe.special_tokens_mask
     if 0 not in kinds or not bare:
-        raise ModelFolderError(f"The tokenizer in {folder} turns the text {PROBE!r} into no token at all.")
+        raise ModelFolderError(f"The tokenizer in {folder} gives no token for the text {PROBE!r}.")
     first, last = kinds.index(0), len(kinds) - 1 - kinds[::-1].index(0)
     if probe.ids[first : last + 1] != bare or any(probe.type_ids):
         raise ModelFolderError(
-            f"The tokenizer in {folder} does more than put special tokens around a text.",
-            hint="Such a model cannot be loaded here; use sentence-transformers for it.",
+            f"The tokenizer in {folder} does more than add special tokens around a text.",
+            hint="Twinvec cannot load this model; use sentence-transformers.",
         )
     return tuple(probe.ids[:first]), tuple(probe.ids[last + 1 :])
 
@@ -194,7 +192,7 @@ def _read_fast(folder: Path, config: JsonObject) -> Any:  # noqa: ANN401 - a com
             fast = FastTokenizer.from_file(str(path))
         except Exception as error:  # the package raises bare Exception for any bad file
             raise ModelFolderError(
-                f"{path} cannot be read as a tokenizer: {error}.", hint="Fetch the model again."
+                f"{path} cannot be read as a tokenizer: {error}.", hint="Download the model again."
             ) from error
         return _with_case(fast, config)
     vocabulary = folder / "vocab.txt"
@@ -204,14 +202,14 @@ def _read_fast(folder: Path, config: JsonObject) -> Any:  # noqa: ANN401 - a com
     if vocabulary.is_file() and is_bert and not has_more:
         return _word_piece(vocabulary, config)
     raise ModelFolderError(
-        f"{folder} holds no tokenizer.json"
+        f"{folder} has no tokenizer.json"
         + (", and its vocab.txt alone is not enough." if vocabulary.is_file() else " and no vocab.txt."),
         hint="Save the fast tokenizer there: AutoTokenizer.from_pretrained(name).save_pretrained(folder).",
     )
 
 
 def _with_case(fast: Any, config: JsonObject) -> Any:  # noqa: ANN401
-    """BERT's own tokenizer classes follow the case of their config, should ``tokenizer.json`` say otherwise."""
+    """Apply the case settings of the config, which BERT's tokenizer classes prefer to ``tokenizer.json``."""
     follows = (config.text("tokenizer_class", None) or "").startswith(CASE_CLASSES)
     own = fast.normalizer
     if follows and config.content.get("do_lower_case") is not None and isinstance(own, BertNormalizer):
@@ -225,7 +223,7 @@ def _with_case(fast: Any, config: JsonObject) -> Any:  # noqa: ANN401
 
 
 def _accents(config: JsonObject, default: bool | None) -> bool | None:
-    """Whether accents are taken off; None is where the text is lower-cased."""
+    """Whether to strip accents; None means only when lowercasing."""
     if config.content.get("strip_accents", default) is None:
         return None
     return config.flag("strip_accents", bool(default))
@@ -245,34 +243,34 @@ def _word_piece(vocabulary: Path, config: JsonObject) -> Any:  # noqa: ANN401
         return BertWordPieceTokenizer(str(vocabulary), **settings, **special)._tokenizer
     except Exception as error:  # the package raises bare Exception for any bad file
         raise ModelFolderError(
-            f"{vocabulary} cannot be read as a vocabulary: {error}.", hint="Fetch the model again."
+            f"{vocabulary} cannot be read as a vocabulary: {error}.", hint="Download the model again."
         ) from error
 
 
 def _content(config: JsonObject, name: str, default: str) -> str:
-    """A token, which stands as a text or as an object that holds one."""
+    """A special token, stored as a text or as an object with ``content``."""
     if isinstance(config.content.get(name), dict):
         return str(config.inner(name).text("content"))
     return str(config.text(name, default))
 
 
-N_REMEMBERED = 1 << 16  # words; with their ids some 15 MB
-LONGEST_REMEMBERED = 64  # characters; what is longer is an address or a number, and rarely comes back
+N_REMEMBERED = 1 << 16  # words; about 15 MB with their ids
+LONGEST_REMEMBERED = 64  # characters; longer words are URLs or numbers, and rarely repeat
 
-# Those that never look beyond a space.
+# Components that never look beyond a space.
 NORMALIZERS = (type(None), normalizers.BertNormalizer, normalizers.Lowercase)
 PRE_TOKENIZERS = (pre_tokenizers.BertPreTokenizer, pre_tokenizers.Whitespace, pre_tokenizers.WhitespaceSplit)
 
 
 class FlatIds(NamedTuple):
-    """Ids of all texts one after the other, ``(n_tokens,)``, and how many of them each text has, ``(n_texts,)``."""
+    """Concatenated ids of all texts, ``(n_tokens,)``, and the number of ids per text, ``(n_texts,)``."""
 
     ids: NDArray[np.int32]
     counts: Ids
 
 
 class WordReader:
-    """Texts to ids without special tokens. Any number of threads may use one."""
+    """Tokenizes texts without special tokens, caching words. Thread-safe."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
@@ -280,17 +278,17 @@ class WordReader:
         self._known: dict[str, bytes] = {}  # ids as the bytes of int32, which join without a loop
 
     def read(self, texts: Sequence[str]) -> FlatIds:
-        """The ids of each text, whole."""
+        """The ids of each full text, concatenated."""
         words = [text.split(" ") for text in texts] if self._by_words else [[text] for text in texts]
         found = self._look_up(list(chain.from_iterable(words)))
         n_bytes = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
         n_words = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
-        firsts = np.cumsum(n_words) - n_words  # every text has a word, if an empty one
+        firsts = np.cumsum(n_words) - n_words  # every text has at least one word, maybe empty
         counts = np.add.reduceat(n_bytes, firsts) // 4 if len(texts) else n_bytes
         return FlatIds(np.frombuffer(b"".join(found), dtype=np.int32), counts)
 
     def rows(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text as a list, whole."""
+        """The ids of each full text, as lists."""
         if not self._by_words:
             return self.tokenizer.ids(texts)
         flat = self.read(texts)
@@ -315,14 +313,14 @@ class WordReader:
 
     def _remember(self, new: dict[str, bytes]) -> None:
         room = N_REMEMBERED - len(self._known)
-        if room <= 0:  # other texts have other words: start over
+        if room <= 0:  # full: start over, as other texts have other words
             self._known, room = {}, N_REMEMBERED
         short = ((word, ids) for word, ids in new.items() if len(word) <= LONGEST_REMEMBERED)
         self._known.update(islice(short, room))
 
 
 def splits_at_spaces(fast: Any) -> bool:  # noqa: ANN401 - a compiled type without stubs
-    """Whether the ids on one side of a space never depend on what stands on the other."""
+    """Whether the ids before a space never depend on the text after it, and vice versa."""
     added = [token.content for token in fast.get_added_tokens_decoder().values()]
     return (
         isinstance(fast.normalizer, NORMALIZERS)

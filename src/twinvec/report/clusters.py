@@ -1,4 +1,4 @@
-"""Clusters for people: a page with a map, Markdown, and JSON."""
+"""Reports of clusters: an HTML page with a map, Markdown, and JSON."""
 
 from __future__ import annotations
 
@@ -15,20 +15,10 @@ from twinvec.report.html import document, drawing_file, element, figure, text, w
 from twinvec.report.markdown import cell, table
 from twinvec.types import Ids
 
-__all__ = [
-    "CLUSTER_DATA",
-    "ClusterMap",
-    "Frame",
-    "clusters_html",
-    "clusters_markdown",
-    "map_svg",
-    "spread_names",
-    "summary",
-    "write_cluster_report",
-]
+__all__ = ["CLUSTER_DATA", "ClusterMap", "map_svg", "summary", "write_cluster_report"]
 
-LETTER, LINE, PADDING = 7.6, 26.0, 16.0  # of a name with its margin, in units of the frame
-MOST_LINES = 40
+LETTER, LINE, PADDING = 7.6, 26.0, 16.0  # width of a letter, height of a line, margin of a name; in frame units
+MAX_LINES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +32,7 @@ class Frame:
 def spread_names(
     names: Sequence[str], wanted: Sequence[tuple[float, float]], frame: Frame
 ) -> list[tuple[float, float]]:
-    """The middle of each name: where it is wanted, or as few lines above or below as are free. The first come first.
+    """Place the center of each name at its wanted point, or the nearest free line above or below; first come first.
 
     >>> spread_names(["cats", "dogs"], [(100.0, 100.0), (105.0, 102.0)], Frame(200, 200))
     [(100.0, 100.0), (105.0, 128.0)]
@@ -52,34 +42,34 @@ def spread_names(
     for (x, y), width in zip(wanted, widths, strict=True):
         x = _within(x, width / 2, frame.width)
         free = (
-            (x, place)
-            for place in _lines(y, frame.height)
-            if not any(_overlap((x, place), width, other, widths[rank]) for rank, other in enumerate(placed))
+            (x, line)
+            for line in _lines(y, frame.height)
+            if not any(_overlap((x, line), width, other, widths[rank]) for rank, other in enumerate(placed))
         )
         placed.append(next(free, (x, _within(y, LINE / 2, frame.height))))
     return placed
 
 
 def _lines(y: float, height: float) -> Iterator[float]:
-    """Heights to try, from the nearest on, as far as they are within the frame."""
-    for away in range(MOST_LINES):
-        for place in dict.fromkeys((y + away * LINE, y - away * LINE)):
-            if LINE / 2 <= place <= height - LINE / 2:
-                yield place
+    """Heights to try within the frame, nearest first."""
+    for away in range(MAX_LINES):
+        for line in dict.fromkeys((y + away * LINE, y - away * LINE)):
+            if LINE / 2 <= line <= height - LINE / 2:
+                yield line
 
 
 def _overlap(one: tuple[float, float], width: float, other: tuple[float, float], other_width: float) -> bool:
     return abs(one[1] - other[1]) < LINE and abs(one[0] - other[0]) < (width + other_width) / 2
 
 
-def _within(place: float, margin: float, size: float) -> float:
-    return min(max(place, margin), max(size - margin, margin))
+def _within(position: float, margin: float, size: float) -> float:
+    return min(max(position, margin), max(size - margin, margin))
 
 
 WIDTH, HEIGHT, EDGE = 960, 620, 24
-MOST_POINTS = 4000  # more make a page heavy and show no more
+MAX_POINTS = 4000  # more points slow the page down and show nothing new
 TIP_LENGTH = 160
-# Twelve colors that stand apart on light and dark ground; clusters after the twelfth share a gray.
+# Twelve colors that are distinct on light and dark backgrounds; clusters after the twelfth share a gray.
 COLORS = (
     "#3b6ea8", "#d1703c", "#4f9d69", "#b4485a", "#8263b3", "#9a7434",
     "#cf6fa5", "#5aa0b4", "#94a02f", "#5562c4", "#c2942b", "#6d8a7c",
@@ -90,7 +80,7 @@ PROJECTIONS = {"pca": "the first two principal components", "umap": "UMAP"}
 
 @dataclass(frozen=True, slots=True)
 class ClusterMap:
-    """Texts with their labels ``(n,)``, -1 for none, and their points ``(n, 2)``, and what projection gave these."""
+    """Texts with their labels ``(n,)``, -1 for no cluster, their points ``(n, 2)``, and the projection's name."""
 
     texts: Sequence[str]
     labels: Ids
@@ -98,15 +88,15 @@ class ClusterMap:
     projection: str
 
     def shown(self) -> Ids:
-        """Rows that are drawn: all, or some from all over; those of no cluster first, so that others lie above."""
+        """The rows to draw: all, or an even sample; texts in no cluster first, so that others are on top."""
         rows = np.arange(len(self.labels))
-        if len(rows) > MOST_POINTS:
-            rows = np.linspace(0, len(rows) - 1, MOST_POINTS).astype(np.int64)
+        if len(rows) > MAX_POINTS:
+            rows = np.linspace(0, len(rows) - 1, MAX_POINTS).astype(np.int64)
         return rows[np.argsort(self.labels[rows] >= 0, kind="stable")]
 
     def describe(self) -> str:
-        """How the map was made, and how much of it is drawn."""
-        drawn = min(len(self.labels), MOST_POINTS)
+        """The projection of the map, and the number of texts drawn if not all are."""
+        drawn = min(len(self.labels), MAX_POINTS)
         part = f"; {drawn:,} of {len(self.labels):,} texts are drawn" if drawn < len(self.labels) else ""
         return f"points by {PROJECTIONS[self.projection]}{part}"
 
@@ -121,7 +111,7 @@ def color_of(label: int) -> str:
 
 
 def map_svg(found: Clustering, drawn: ClusterMap) -> str:
-    """The map as a drawing, with the text of every point as its tip, and names for the largest clusters."""
+    """The map as SVG, with texts as tooltips and names for the largest clusters."""
     points = _scaled(drawn.points)
     dots = [
         element(
@@ -136,7 +126,7 @@ def map_svg(found: Clustering, drawn: ClusterMap) -> str:
         for row in drawn.shown().tolist()
     ]
     names = [
-        text(name, x, y + 5, class_="mapname", anchor="middle")  # y is the foot of the letters
+        text(name, x, y + 5, class_="mapname", anchor="middle")  # y is the baseline
         for name, (x, y) in _names(found, drawn, points)
     ]
     label = f"A map of {found.n_texts:,} texts in {len(found.clusters):,} clusters"
@@ -144,7 +134,7 @@ def map_svg(found: Clustering, drawn: ClusterMap) -> str:
 
 
 def _scaled(points: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Points ``(n, 2)`` within the drawing; y goes down."""
+    """Points ``(n, 2)`` scaled to the drawing, where y points down."""
     low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
     share = (points - low) / np.where(high > low, high - low, 1)
     share[:, 1] = 1 - share[:, 1]
@@ -154,7 +144,7 @@ def _scaled(points: NDArray[np.float32]) -> NDArray[np.float64]:
 def _names(
     found: Clustering, drawn: ClusterMap, points: NDArray[np.float64]
 ) -> Iterator[tuple[str, tuple[float, float]]]:
-    """The names of the largest clusters, and where they stand."""
+    """Yield the names of the largest clusters and their positions."""
     named = found.clusters[: len(COLORS)]
     titles = [_title(cluster) for cluster in named]
     middles = [np.median(points[drawn.labels == cluster.label], axis=0) for cluster in named]
@@ -172,9 +162,9 @@ def _name(label: int) -> str:
 
 CLUSTER_DATA = "clusters.json"
 MAP, MARKDOWN = "map.svg", "report.md"
-MOST_SHOWN = 200  # clusters in the tables; the JSON has all
+MAX_SHOWN = 200  # clusters in the tables; the JSON has all
 CLOSENESS = "Closeness is the mean cosine of a cluster's texts with their mean direction."
-HEADS = ("cluster", "texts", "closeness", "key words", "texts nearest to the middle")
+HEADS = ("cluster", "texts", "closeness", "key words", "most central texts")
 NUMBERS = (0, 1, 2)  # indices of the columns that hold numbers
 
 
@@ -186,34 +176,35 @@ def write_cluster_report(found: Clustering, drawn: ClusterMap, target: Path, *, 
 
 
 def clusters_markdown(found: Clustering, drawn: ClusterMap) -> str:
-    """The whole report; its map is a file beside it."""
+    """The Markdown report; the map is a separate file."""
     method = cell(_sentence(found.method))
     lines = ["# Clusters", "", f"{summary(found)} {method}", "", f"![{_sentence(drawn.describe())}]({MAP})", ""]
     rows = [
         (*_numbers(cluster), cell(", ".join(cluster.words)), "<br>".join(_plain(text) for text in cluster.texts))
-        for cluster in found.clusters[:MOST_SHOWN]
+        for cluster in found.clusters[:MAX_SHOWN]
     ]
     return "\n".join([*lines, *table(HEADS, rows, right=NUMBERS), "", _note(found)]) + "\n"
 
 
 def clusters_html(found: Clustering, drawn: ClusterMap) -> str:
-    """The whole page."""
+    """The HTML page of a clustering."""
     return document("Clusters", _parts(found, drawn))
 
 
 def _parts(found: Clustering, drawn: ClusterMap) -> Iterator[str]:
     yield element("p", "Clusters", class_="eyebrow")
     yield element("h1", f"{found.n_texts:,} texts in {len(found.clusters):,} clusters")
-    alone = f" {found.n_alone:,} of the texts belong to none." if found.n_alone else ""
+    alone = f" {found.n_alone:,} texts are in no cluster." if found.n_alone else ""
     yield element("p", escape(f"{_sentence(found.method)}{alone}"), class_="lead")
     yield element("h2", "Map")
-    note = f"{_sentence(drawn.describe())} Near texts are similar. Point at a dot to read its text."
+    note = f"{_sentence(drawn.describe())} Texts near each other are similar. Hover over a dot to read its text."
     yield element("p", escape(note), class_="note")
     yield element("figure", map_svg(found, drawn), class_="card chart")
-    yield element("h2", "What is in them")
+    yield element("h2", "Contents")
     yield element("p", escape(_note(found)), class_="note")
-    head = element("tr", *(element("th", name, class_=_kind(column)) for column, name in enumerate(HEADS)))
-    body = "".join(_row(cluster) for cluster in found.clusters[:MOST_SHOWN])
+    kinds = ["number" if column in NUMBERS else "" for column in range(len(HEADS))]
+    head = element("tr", *(element("th", name, class_=kind) for name, kind in zip(HEADS, kinds, strict=True)))
+    body = "".join(_row(cluster) for cluster in found.clusters[:MAX_SHOWN])
     yield element("div", element("table", head, body), class_="wide")
 
 
@@ -231,15 +222,15 @@ def _row(cluster: Cluster) -> str:
 
 
 def summary(found: Clustering) -> str:
-    """How many texts, how many clusters, in a sentence."""
+    """The number of texts and clusters in a sentence."""
     n_within, n_clusters = found.n_texts - found.n_alone, len(found.clusters)
     alone = f"; {found.n_alone:,} in none" if found.n_alone else ""
-    shown = f"{n_clusters:,} cluster{'s' * (n_clusters != 1)}"
-    return f"{n_within:,} of {found.n_texts:,} texts are in {shown}{alone}."
+    clusters = f"{n_clusters:,} cluster{'s' * (n_clusters != 1)}"
+    return f"{n_within:,} of {found.n_texts:,} texts are in {clusters}{alone}."
 
 
 def _note(found: Clustering) -> str:
-    n_more = len(found.clusters) - MOST_SHOWN
+    n_more = len(found.clusters) - MAX_SHOWN
     return f"{CLOSENESS} {n_more:,} smaller clusters are in {CLUSTER_DATA}." if n_more > 0 else CLOSENESS
 
 
@@ -248,12 +239,8 @@ def _numbers(cluster: Cluster) -> tuple[str, str, str]:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it is, where it could be taken for HTML."""
+    """Escape text for a Markdown table, HTML included."""
     return cell(text).replace("&", "&amp;").replace("<", "&lt;")
-
-
-def _kind(column: int) -> str:
-    return "number" if column in NUMBERS else ""
 
 
 def _sentence(words: str) -> str:

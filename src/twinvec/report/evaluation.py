@@ -28,10 +28,10 @@ from twinvec.report.html import (
 from twinvec.report.markdown import as_markdown
 from twinvec.types import Array
 
-__all__ = ["Columns", "as_html", "columns_of", "density_plot", "write_reports"]
+__all__ = ["as_html", "columns_of", "density_plot", "write_reports"]
 
 BAR_WIDTH = 960
-LONGEST_NAME, NAME_WIDTH = 40, 7.8  # characters, and pixels for one
+MAX_NAME, NAME_WIDTH = 40, 7.8  # characters; pixels per character
 VALUES_WIDTH = 180
 ROW_HEIGHT, BAR_HEIGHT = 34, 16
 AXIS_HEIGHT = 28
@@ -40,22 +40,20 @@ SMALL_WIDTH, SMALL_LABEL_WIDTH, SMALL_VALUES_WIDTH = 460, 150, 96
 
 
 def score_bars(results: Sequence[Result], names: Sequence[str], *, label: str) -> str:
-    """One bar for each result, by name, from 0, with its interval as a line and the numbers beside it."""
+    """One bar per result, starting at 0, with its name, its interval as a line, and the numbers."""
     lows = [value for r in results for value in (r.low, r.value) if value is not None]
-    shown = [_short(name, LONGEST_NAME) for name in names]
-    longest = max(len(name) for name in shown)
-    scale = Scale(_start(lows), 100, 32 + longest * NAME_WIDTH, BAR_WIDTH - VALUES_WIDTH)
-    height = ROW_HEIGHT * len(results) + AXIS_HEIGHT
+    names = [_short(name, MAX_NAME) for name in names]
+    scale = Scale(_start(lows), 100, 32 + max(map(len, names)) * NAME_WIDTH, BAR_WIDTH - VALUES_WIDTH)
+    bottom = ROW_HEIGHT * len(results)
     rows = [
         _score_row(result, name, row * ROW_HEIGHT, scale=scale)
-        for row, (result, name) in enumerate(zip(results, shown, strict=True))
+        for row, (result, name) in enumerate(zip(results, names, strict=True))
     ]
-    axis = _axis(scale, ROW_HEIGHT * len(results))
-    return figure(axis + "".join(rows), width=BAR_WIDTH, height=height, label=label)
+    return figure(_axis(scale, bottom) + "".join(rows), width=BAR_WIDTH, height=bottom + AXIS_HEIGHT, label=label)
 
 
 def subset_bars(subsets: Sequence[Subset], *, label: str) -> str:
-    """A small bar for each subset; its name and how many items it has stand left, its number right."""
+    """A small bar per subset, with its name on the left, and its score and number of items on the right."""
     values = [subset.value for subset in subsets if subset.value is not None]
     scale = Scale(_start(values), 100, SMALL_LABEL_WIDTH, SMALL_WIDTH - SMALL_VALUES_WIDTH)
     rows = [_subset_row(subset, row * SMALL_ROW_HEIGHT, scale) for row, subset in enumerate(subsets)]
@@ -63,7 +61,7 @@ def subset_bars(subsets: Sequence[Subset], *, label: str) -> str:
 
 
 def _start(values: Sequence[float]) -> float:
-    """Where the axis begins: at 0, or at the ten below the lowest negative number."""
+    """The start of the axis: 0, or the next multiple of 10 below the lowest negative value."""
     return min(0.0, floor(min(values, default=0.0) / 10) * 10.0)
 
 
@@ -121,21 +119,21 @@ def _short(name: str, longest: int) -> str:
 
 DENSITY_WIDTH, HEIGHT = 460, 340
 LEFT, RIGHT, TOP, BOTTOM = 48, 8, 10, 40
-MOST_COLUMNS, N_ROWS = 26, 26
-FEWEST_FOR_CELLS = 300
-FEWEST_FOR_MEDIAN = 5
+MAX_COLUMNS, N_ROWS = 26, 26
+MIN_FOR_CELLS = 300
+MIN_FOR_MEDIAN = 5
 
 
 class Columns(NamedTuple):
-    """The middle of each column, the distance of two, and the column of each item, ``(n,)``."""
+    """The center of each column, the distance between columns, and the column of each item, ``(n,)``."""
 
     middles: Array
     step: float
     indices: Array
 
 
-def columns_of(gold: Array, most: int = MOST_COLUMNS) -> Columns:
-    """Columns on the gold scores' levels ``(n,)`` if these are even and few, else ``most`` of equal width.
+def columns_of(gold: Array, max_columns: int = MAX_COLUMNS) -> Columns:
+    """One column per level of the gold scores ``(n,)`` if levels are even and few, else ``max_columns``.
 
     >>> columns_of(np.array([0.0, 2.0, 1.0, 2.0])).indices.tolist()
     [0, 2, 1, 2]
@@ -143,24 +141,23 @@ def columns_of(gold: Array, most: int = MOST_COLUMNS) -> Columns:
     levels = np.unique(gold)
     steps = np.diff(levels)
     span = float(levels[-1] - levels[0]) or 1.0
-    n_columns = round(span / float(steps.min())) + 1 if len(steps) else 1
-    if n_columns > most:
-        n_columns = most
+    n_columns = min(round(span / float(steps.min())) + 1, max_columns) if len(steps) else 1
     step = span / max(n_columns - 1, 1)
     indices = np.round((gold - levels[0]) / step).astype(np.int64)
     return Columns(levels[0] + step * np.arange(n_columns), step, indices)
 
 
 def density_plot(result: Result) -> str:
-    """Gold scores from left to right, predictions upwards."""
+    """A plot of predictions (y) against gold scores (x): dots, or cells and a median line for many items."""
     outcome = result.outcome
     gold, predicted = np.asarray(outcome.gold, dtype=np.float64), np.asarray(outcome.predicted, dtype=np.float64)
     columns = columns_of(gold)
     half = columns.step / 2
     x_scale = Scale(float(columns.middles[0]) - half, float(columns.middles[-1]) + half, LEFT, DENSITY_WIDTH - RIGHT)
     y_scale = Scale(*_ends(predicted), HEIGHT - BOTTOM, TOP)
-    if len(gold) < FEWEST_FOR_CELLS:
-        marks = [_dot(x_scale(x), y_scale(y)) for x, y in zip(gold, predicted, strict=True)]
+    if len(gold) < MIN_FOR_CELLS:
+        points = [(float(x_scale(x)), float(y_scale(y))) for x, y in zip(gold, predicted, strict=True)]
+        marks = [element("circle", cx=x, cy=y, r=3, class_="dot") for x, y in points]
     else:
         scales = {"x_scale": x_scale, "y_scale": y_scale}
         marks = [*_cells(columns, predicted, **scales), _median_line(columns, predicted, **scales)]
@@ -192,13 +189,9 @@ def _median_line(columns: Columns, predicted: Array, *, x_scale: Scale, y_scale:
     points = []
     for i, middle in enumerate(columns.middles):
         here = predicted[columns.indices == i]
-        if len(here) >= FEWEST_FOR_MEDIAN:
+        if len(here) >= MIN_FOR_MEDIAN:
             points.append(f"{number(x_scale(float(middle)))},{number(y_scale(float(np.median(here))))}")
     return element("polyline", points=" ".join(points), class_="median")
-
-
-def _dot(x: float, y: float) -> str:
-    return element("circle", cx=float(x), cy=float(y), r=3, class_="dot")
 
 
 def _frame(x_scale: Scale, y_scale: Scale) -> str:
@@ -224,15 +217,15 @@ def _ends(values: Array) -> tuple[float, float]:
 
 
 def _step(scale: Scale) -> float:
-    """A round distance that gives four to eight ticks."""
+    """A round step that gives four to eight ticks."""
     span = scale.high - scale.low
     base = 10.0 ** floor(log10(span))
     return next(base * factor for factor in (0.2, 0.5, 1.0, 2.0) if span / (base * factor) <= 8)
 
 
 CORRELATIONS = "spearman", "pearson"
-SHADES = "Cells are fuller where more pairs lie, on a logarithmic scale; the line joins the columns' medians."
-INTERVALS = "Thin lines are 95 % intervals, from bootstrap resamples of the items."
+SHADES = "Darker cells have more pairs, on a logarithmic scale; the line connects the medians of the columns."
+INTERVALS = "Thin lines are 95 % confidence intervals, from bootstrap resamples of the items."
 
 
 def write_reports(
@@ -243,7 +236,7 @@ def write_reports(
     html: Path | None = None,
     replace: bool = False,
 ) -> None:
-    """Write an evaluation as files: ``json`` with every prediction, for ``compare``; ``markdown``; ``html``."""
+    """Write an evaluation as files: ``json`` (with every prediction, for ``compare``), ``markdown`` and ``html``."""
     if json is not None:
         write_evaluation(evaluation, json, replace=replace)
     for file, render in ((markdown, as_markdown), (html, as_html)):
@@ -253,7 +246,7 @@ def write_reports(
 
 
 def as_html(evaluation: Evaluation) -> str:
-    """The whole page."""
+    """The HTML page of an evaluation."""
     return document(f"Evaluation of {evaluation.system}", _parts(evaluation))
 
 
@@ -265,9 +258,8 @@ def _parts(evaluation: Evaluation) -> Iterator[str]:
     count = f"{len(tasks)} task{'s' * (len(tasks) != 1)}: {', '.join(tasks)}."
     yield element("p", escape(count), class_="lead")
     yield _tiles(evaluation)
-    by_protocol = protocols(evaluation)
-    alone: dict[str, list[Result]] = {}  # by task, what no other task shares its protocol with
-    for protocol, results in by_protocol.items():
+    alone: dict[str, list[Result]] = {}  # by task, results whose protocol no other task shares
+    for protocol, results in protocols(evaluation).items():
         if len(results) > 1:
             yield from _scores(protocol, results, [result.task for result in results])
         else:
@@ -275,7 +267,7 @@ def _parts(evaluation: Evaluation) -> Iterator[str]:
     for task, results in alone.items():
         yield from _scores(task, results, [result.protocol.partition(", ")[0] for result in results])
     drawn = {(r.task, r.outcome.predicted.tobytes()): r for r in reversed(evaluation.results) if _has_plot(r)}
-    yield from _agreement(list(reversed(drawn.values())))  # two statistics of the same predictions are drawn once
+    yield from _agreement(list(reversed(drawn.values())))  # one plot for two statistics of the same predictions
     yield from _subsets([result for result in evaluation.results if len(result.subsets) > 1])
     yield element("h2", "All numbers")
     yield _numbers(evaluation.results)
@@ -285,7 +277,7 @@ def _parts(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _tiles(evaluation: Evaluation) -> str:
-    """The mean of the tasks under each protocol that has several, and the first number of every other task."""
+    """Tiles with the mean score of each protocol with several tasks, and the first score of every other task."""
     tiles: list[str] = []
     seen: set[str] = set()
     for protocol, results in protocols(evaluation).items():
@@ -301,12 +293,11 @@ def _tiles(evaluation: Evaluation) -> str:
 
 
 def _scores(title: str, results: Sequence[Result], names: Sequence[str]) -> Iterator[str]:
-    """A chart; what its bars are not named by (the task or the protocol) is its title, or stands below it."""
+    """A chart of scores; protocols that are neither its title nor the names of its bars are listed below it."""
     yield element("h2", escape(title))
     yield element("p", INTERVALS, class_="note")
+    yield _card(score_bars(results, names, label=f"Scores: {title}"), class_="card chart")
     others = [result.protocol for result in results if result.protocol not in (title, *names)]
-    drawing = score_bars(results, names, label=f"Scores: {title}")
-    yield _card(drawing, class_="card chart")
     if others:
         yield element("p", escape("; ".join(others) + "."), class_="note")
     for result in results:
@@ -330,7 +321,7 @@ def _subsets(results: Sequence[Result]) -> Iterator[str]:
     if not results:
         return
     yield element("h2", "Subsets")
-    yield element("p", "The same measure within each subset alone; n is its number of items.", class_="note")
+    yield element("p", "The same measure for each subset; n is the number of items.", class_="note")
     drawn = [_card(subset_bars(r.subsets, label=f"Subsets of {r.task}"), caption=_caption(r)) for r in results]
     yield element("div", *drawn, class_="pair")
 

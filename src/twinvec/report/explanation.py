@@ -1,4 +1,4 @@
-"""Why two texts are similar, as one HTML page: their tokens, shaded by contribution, and all pairs of tokens."""
+"""An HTML page that explains a similarity: tokens shaded by contribution, and all pairs of tokens."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from twinvec.types import Array
 
 __all__ = ["explanation_html"]
 
-CELL, NAME_WIDTH, TURNED_HEIGHT = 30, 7.4, 0.72  # pixels; of a letter; rows of a turned name by its width
-MIN_WIDTH = 420  # a small map is not blown up beyond this
+CELL, NAME_WIDTH, ROTATED_HEIGHT = 30, 7.4, 0.72  # pixels of a cell and of a letter; height of a rotated name / width
+MIN_WIDTH = 420  # keeps the cells of a small map small
 HOW = (
-    "A vector is a sum over its tokens, so the cosine is a sum over all pairs of tokens, and what a token "
-    "contributes is the sum of its pairs. On each side the contributions add up to the cosine."
+    "A vector is a sum over its tokens, so the cosine is a sum over all pairs of tokens. A token's contribution is the "
+    "sum of its pairs. The contributions of each text add up to the cosine."
 )
-MAP = "Rows are tokens of A, columns of B. Fuller cells contribute more; red ones pull the two texts apart."
-WEIGHT = "Weight: the token's share in its text's vector."
+MAP = "Rows are tokens of A, columns are tokens of B. Darker cells contribute more; red cells lower the cosine."
+WEIGHT = "Weight: the token's share of its text's vector."
 
 
 def explanation_html(pair: PairExplanation) -> str:
-    """The whole page."""
+    """The HTML page of an explained pair."""
     return document("Why two texts are similar", _parts(pair))
 
 
@@ -47,29 +47,28 @@ def _parts(pair: PairExplanation) -> Iterator[str]:
 
 
 def _strip(tokens: Sequence[str], shares: Array, largest: float) -> str:
-    """The tokens in a row, each on a ground as full as its contribution."""
+    """The tokens of a text, each with a background as strong as its contribution."""
     spans = []
     for token, share in zip(tokens, shares.tolist(), strict=True):
         percent = round(75 * abs(share) / largest) if largest else 0
-        ground = f"background: color-mix(in srgb, var(--{'bar' if share >= 0 else 'bad'}) {percent}%, transparent)"
-        spans.append(element("span", escape(token), style=ground, title=f"{share:.4f}"))
+        style = f"background: color-mix(in srgb, var(--{'bar' if share >= 0 else 'bad'}) {percent}%, transparent)"
+        spans.append(element("span", escape(token), style=style, title=f"{share:.4f}"))
     return " ".join(spans)
 
 
 def _map(pair: PairExplanation) -> str:
-    """All pairs of tokens as cells, those of A in rows, of B in columns."""
+    """All pairs of tokens as cells: tokens of A in rows, of B in columns."""
     values = pair.contributions
     largest = float(np.abs(values).max()) or 1.0
     left = 14 + NAME_WIDTH * max(map(len, pair.left.tokens))
-    top = 14 + NAME_WIDTH * TURNED_HEIGHT * max(map(len, pair.right.tokens))
+    top = 14 + NAME_WIDTH * ROTATED_HEIGHT * max(map(len, pair.right.tokens))
     drawn = [
         text(token, left - 8, top + CELL * (row + 0.5) + 5, class_="small", anchor="end")
         for row, token in enumerate(pair.left.tokens)
     ]
     for column, token in enumerate(pair.right.tokens):
-        x, y = left + CELL * (column + 0.5), top - 8
-        turned = element("text", escape(token), class_="small", transform=f"translate({x:.1f} {y:.1f}) rotate(-45)")
-        drawn.append(turned)
+        transform = f"translate({left + CELL * (column + 0.5):.1f} {top - 8:.1f}) rotate(-45)"
+        drawn.append(element("text", escape(token), class_="small", transform=transform))
     for (row, column), value in np.ndenumerate(values):
         tip = f"{pair.left.tokens[row]} and {pair.right.tokens[column]}: {value:.4f}"
         drawn.append(
@@ -85,11 +84,10 @@ def _map(pair: PairExplanation) -> str:
                 fill_opacity=float(max(abs(value) / largest, 0.02)),
             )
         )
-    # the last columns' turned names reach to the right of their cells
-    width = left + CELL * values.shape[1] + top
-    height = top + CELL * values.shape[0]
-    shown = figure("".join(drawn), width=max(width, MIN_WIDTH), height=height, label="Contributions of pairs of tokens")
-    return element("div", shown, style=f"max-width: {max(width, MIN_WIDTH):.0f}px")
+    # the rotated names of the last columns extend beyond their cells by ``top``
+    width, height = max(left + CELL * values.shape[1] + top, MIN_WIDTH), top + CELL * values.shape[0]
+    svg = figure("".join(drawn), width=width, height=height, label="Contributions of pairs of tokens")
+    return element("div", svg, style=f"max-width: {width:.0f}px")
 
 
 def _table(pair: PairExplanation) -> str:

@@ -38,7 +38,7 @@ __all__ = [
 
 
 def number(value: float) -> str:
-    """A coordinate, short.
+    """Format a coordinate with at most two decimals.
 
     >>> number(12.0), number(3.14159)
     ('12', '3.14')
@@ -47,25 +47,25 @@ def number(value: float) -> str:
 
 
 def element(name: str, *content: str, **attributes: object) -> str:
-    """An element; content is markup already, attributes are escaped. ``class_`` and ``stroke_width`` lose underscores.
+    """An element; content is markup, attributes are escaped. ``class_`` becomes class, ``stroke_width`` stroke-width.
 
     >>> element("rect", x=1.5, class_="bar")
     '<rect x="1.5" class="bar"></rect>'
     """
-    given = "".join(
+    pairs = "".join(
         f' {key.strip("_").replace("_", "-")}="{escape(number(value) if isinstance(value, float) else str(value))}"'
         for key, value in attributes.items()
     )
-    return f"<{name}{given}>{''.join(content)}</{name}>"
+    return f"<{name}{pairs}>{''.join(content)}</{name}>"
 
 
-def text(shown: str, x: float, y: float, *, class_: str = "label", anchor: str = "start") -> str:
-    """A line of text at a position."""
-    return element("text", escape(shown), x=float(x), y=float(y), class_=class_, text_anchor=anchor)
+def text(content: str, x: float, y: float, *, class_: str = "label", anchor: str = "start") -> str:
+    """An SVG line of text at a position."""
+    return element("text", escape(content), x=float(x), y=float(y), class_=class_, text_anchor=anchor)
 
 
 def figure(content: str, *, width: float, height: float, label: str) -> str:
-    """A drawing that scales with the page, with a label for those who cannot see it."""
+    """An SVG drawing that scales with the page, with a label for screen readers."""
     box = f"0 0 {number(width)} {number(height)}"
     return element("svg", content, viewBox=box, role="img", aria_label=label, preserveAspectRatio="xMinYMin meet")
 
@@ -74,15 +74,15 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def drawing_file(drawing: str) -> bytes:
-    """What :func:`figure` gives, as the content of an SVG file, with the style that a page would give it."""
-    looks = 'svg { background: var(--card); font-family: "Segoe UI", "Helvetica Neue", Arial, sans-serif; }'
+    """The content of an SVG file with a drawing of :func:`figure` and the style of the pages."""
+    extra = 'svg { background: var(--card); font-family: "Segoe UI", "Helvetica Neue", Arial, sans-serif; }'
     start, rest = NOT_XML.sub("\ufffd", drawing).split(">", 1)
-    return f'{start} xmlns="http://www.w3.org/2000/svg">{element("style", STYLE, looks)}{rest}\n'.encode()
+    return f'{start} xmlns="http://www.w3.org/2000/svg">{element("style", STYLE, extra)}{rest}\n'.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Numbers from ``low`` to ``high`` to positions from ``start`` to ``end``."""
+    """Maps numbers from ``low`` to ``high`` to positions from ``start`` to ``end``."""
 
     low: float
     high: float
@@ -103,33 +103,30 @@ class Scale:
         return [step * i for i in range(int(first), int(last) + 1)]
 
 
-UNDEFINED = "undefined"
-
-
 def show_value(result: Result | Subset) -> str:
-    """The number with two decimals; in words where it is undefined.
+    """The score with two decimals, or "undefined".
 
     >>> show_value(Subset("news", 20, 77.034)), show_value(Subset("news", 20, None, "all values are equal"))
     ('77.03', 'undefined')
     """
-    return UNDEFINED if result.value is None else f"{result.value:.2f}"
+    return "undefined" if result.value is None else f"{result.value:.2f}"
 
 
 def show_interval(result: Result) -> str:
-    """The 95 % interval; empty where there is none."""
+    """The 95 % interval; empty if there is none."""
     return "" if result.low is None or result.high is None else f"{result.low:.2f} to {result.high:.2f}"
 
 
 def protocols(evaluation: Evaluation) -> dict[str, list[Result]]:
-    """The results by protocol, in the order in which protocols first appear."""
-    found: dict[str, list[Result]] = {}
+    """The results by protocol, in order of first appearance."""
+    by_protocol: dict[str, list[Result]] = {}
     for result in evaluation.results:
-        found.setdefault(result.protocol, []).append(result)
-    return found
+        by_protocol.setdefault(result.protocol, []).append(result)
+    return by_protocol
 
 
 def facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """Label and value of what a report says of itself."""
+    """Yield labels and values of the metadata of an evaluation."""
     yield "model", evaluation.system
     if evaluation.settings:
         yield "settings", ", ".join(f"{name}={value}" for name, value in evaluation.settings.items())
@@ -209,7 +206,7 @@ td.number, th.number { text-align: right; white-space: nowrap; }
 
 
 def document(title: str, parts: Iterable[str]) -> str:
-    """A whole page; ``parts`` are markup."""
+    """An HTML page; ``parts`` are markup."""
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f"{element('title', escape(title))}<style>{STYLE}</style>"
@@ -218,13 +215,13 @@ def document(title: str, parts: Iterable[str]) -> str:
 
 
 PAGE = "report.html"
-PLOTTED = "layers.json", "sweep.json"  # data of the reports whose pictures matplotlib draws
+PLOTTED = "layers.json", "sweep.json"  # data files of the reports with matplotlib plots
 
 
 def check_folder(target: Path, *, data: str, replace: bool) -> None:
-    """Refuse, before any work is done, a folder that must not be replaced: any other than a report with ``data``.
+    """Refuse a folder that must not be replaced, before any work starts; only a report with ``data`` may be replaced.
 
-    Also refuses to begin where the plots could not be drawn.
+    Also checks that matplotlib is installed if the report has plots.
     """
     if data in PLOTTED:
         require("matplotlib", extra="eval", feature="Drawing plots")
@@ -240,7 +237,7 @@ def _kind(data: str) -> FolderKind:
 def write_folder(
     target: Path, *, page: str, files: Mapping[str, bytes], data: tuple[str, dict[str, Any]], replace: bool
 ) -> None:
-    """Write the page, ``files`` beside it, and the numbers (``data``: their file and what it holds), or nothing."""
+    """Write the page, ``files``, and ``data`` (file name and content) into a folder, all or none."""
     check_folder(target, data=data[0], replace=replace)
     with new_folder(target, _kind(data[0]), replace=replace) as folder:
         (folder / PAGE).write_text(page, encoding="utf-8")
@@ -250,7 +247,7 @@ def write_folder(
 
 
 def slug(name: str) -> str:
-    """A name as part of a file's name.
+    """A name as part of a file name.
 
     >>> slug("sentence-transformers/all MiniLM")
     'sentence-transformers-all-MiniLM'
@@ -259,17 +256,16 @@ def slug(name: str) -> str:
 
 
 def picture(content: bytes, label: str) -> str:
-    """A PNG inside the page, with a label for those who cannot see it."""
+    """An embedded PNG, with a label for screen readers."""
     source = f"data:image/png;base64,{b64encode(content).decode()}"
-    style = "display: block; max-width: 100%; height: auto"
-    ground = "background: #ffffff"  # the plots are for a light page
-    return element("figure", element("img", src=source, alt=label, style=style), class_="card chart", style=ground)
+    image = element("img", src=source, alt=label, style="display: block; max-width: 100%; height: auto")
+    return element("figure", image, class_="card chart", style="background: #ffffff")  # plots have no dark theme
 
 
 def table(heads: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
-    """A table; each head with the class of its column, "number" or none."""
-    shown = [element("tr", *(element("th", escape(name), class_=kind) for name, kind in heads))]
+    """A table; each head has the class of its column, "number" or empty."""
+    lines = [element("tr", *(element("th", escape(name), class_=kind) for name, kind in heads))]
     for row in rows:
         cells = [element("td", escape(cell), class_=kind) for cell, (_, kind) in zip(row, heads, strict=True)]
-        shown.append(element("tr", *cells))
-    return element("div", element("table", *shown), class_="wide")
+        lines.append(element("tr", *cells))
+    return element("div", element("table", *lines), class_="wide")

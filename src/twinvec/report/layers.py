@@ -1,4 +1,4 @@
-"""The layer lab's report: a page with all plots and tables, the plots, and the numbers."""
+"""The report of the layer lab: a page with all plots and tables, the plots as files, and the data."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["LAYER_DATA", "group_rows", "moves_more", "write_layer_report"]
 
 LAYER_DATA = "layers.json"
 DISTANCES = "distances.png"
-ABOUT_COSINES = "The cosine between a token's states in two layers, as a mean over all tokens but special ones."
+ABOUT_COSINES = "The cosine between a token's states in two layers, averaged over all tokens except special ones."
 ABOUT_WORDS = (
-    "The variance of the cosines between a word's neighbour layers, SBERT-WK's measure of how much it counts. "
-    "Words that are several tokens are left out."
+    "The variance of the cosines between a word's adjacent layers, SBERT-WK's measure of importance. "
+    "Words of several tokens are left out."
 )
 ABOUT_PICTURES = (
-    "Cells: how much each layer counts in a token's vector. Bars: how much each token counts in the text's."
+    "Cells: the weight of each layer in a token's vector. Bars: the weight of each token in the text vector."
 )
 
 
@@ -34,7 +34,7 @@ def write_layer_report(findings: LayerFindings, target: Path, *, replace: bool =
 
 
 def layer_plots(findings: LayerFindings) -> dict[str, bytes]:
-    """The content of every plot by the name of its file."""
+    """The content of every plot, by file name."""
     plots = {DISTANCES: draw_distances(findings.surveys, findings.distances)}
     for survey in findings.surveys:
         plots[_name("cosines", survey.model)] = draw_cosines(survey)
@@ -52,7 +52,7 @@ def _name(what: str, model: str) -> str:
 
 
 def layer_html(findings: LayerFindings, plots: Mapping[str, bytes]) -> str:
-    """The whole page."""
+    """The HTML page of the layer lab."""
     return document("What the layers do", _parts(findings, plots))
 
 
@@ -64,7 +64,7 @@ def _parts(findings: LayerFindings, plots: Mapping[str, bytes]) -> Iterator[str]
     yield element("p", escape(f"What the layers do to the {first.n_texts:,} texts of {source}."), class_="lead")
     yield element("h2", "From layer to layer")
     yield element("p", ABOUT_COSINES, class_="note")
-    yield picture(plots[DISTANCES], "Mean cosine of each layer to those before it")
+    yield picture(plots[DISTANCES], "Mean cosine of each layer with earlier layers")
     names = [(_name("cosines", each.model), f"{each.model}: cosines between layers") for each in findings.surveys]
     yield element("div", *(picture(plots[name], label) for name, label in names), class_="pair")
     yield element("h2", "Words")
@@ -82,34 +82,31 @@ def _parts(findings: LayerFindings, plots: Mapping[str, bytes]) -> Iterator[str]
 def _words(findings: LayerFindings, survey: LayerSurvey, plots: Mapping[str, bytes]) -> Iterator[str]:
     found, groups = findings.extremes(survey), findings.groups(survey)
     if not found.lowest:
-        why = "fewer than three words were seen often enough, or there are fewer than two changes of layer"
-        yield element("p", escape(f"{survey.model}: no ranking, as {why}."), class_="note")
+        why = "fewer than three words occur often enough, or the model has too few layers"
+        yield element("p", escape(f"{survey.model}: no ranking, because {why}."), class_="note")
         return
     yield picture(plots[_name("words", survey.model)], f"{survey.model}: words by variance")
     if groups is not None:
-        names = "words", "seen", "mean variance", "each word once"
+        names = "words", "count", "mean variance", "mean over distinct words"
         heads = [(survey.model, ""), *((name, "number") for name in names)]
         yield table(heads, group_rows(groups))
         yield element("p", escape(moves_more(groups)), class_="note")
-    heads = [("word", ""), ("seen", "number"), ("variance", "number"), ("", "")]
+    heads = [("word", ""), ("count", "number"), ("variance", "number"), ("", "")]
     yield table(heads, [_word_row(each) for part in found for each in part])
 
 
 def group_rows(groups: WordGroups) -> list[list[str]]:
-    """Function and content words: how many, how often seen, mean variance as seen, and of each word once."""
-    named = ("function words", groups.function), ("content words", groups.content)
+    """Rows for function and content words: distinct words, occurrences, mean variance over each of the two."""
     return [
         [name, f"{each.n_words:,}", f"{each.n_seen:,}", f"{each.variance:.4f}", f"{each.variance_of_words:.4f}"]
-        for name, each in named
+        for name, each in (("function words", groups.function), ("content words", groups.content))
     ]
 
 
 def moves_more(groups: WordGroups) -> str:
-    """The comparison in a sentence."""
-    return (
-        "Of one content word and one function word, drawn at random, the content word varies more in "
-        f"{100 * groups.content_moves_more:.0f} % of the cases."
-    )
+    """A sentence that compares the two groups."""
+    share = f"{100 * groups.content_moves_more:.0f} %"
+    return f"Of a random content word and a random function word, the content word varies more in {share} of cases."
 
 
 def _word_row(each: MovingWord) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Plots in PNG files: their style, heat maps, and the plots of the layer report. Needs matplotlib."""
+"""PNG plots: style, heat maps, and the plots of the layer report. Requires matplotlib."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 
 from twinvec.analysis import LayerSurvey
 from twinvec.analysis.layers import TextPicture
-from twinvec.analysis.words import Extremes, MovingWord
+from twinvec.analysis.words import Extremes
 from twinvec.extras import require
 from twinvec.types import Array
 
 __all__ = [
-    "ACCENT",
-    "COLORS",
-    "FAINT",
     "INK",
     "SOFT",
     "draw_cells",
@@ -33,13 +30,13 @@ __all__ = [
 
 INK, SOFT, FAINT, ACCENT = "#1f2933", "#52606d", "#94a3b8", "#2563eb"
 COLORS = (ACCENT, "#d97706", "#059669", "#9333ea", "#dc2626", "#475569")  # of lines, in turn
-PALE, DARK = "#f4f7fb", "#1e4fb4"  # the ends of the colors of cells
+PALE, DARK = "#f4f7fb", "#1e4fb4"  # the ends of the color map of cells
 DPI = 120
-LIGHT_TEXT_FROM = 0.62  # share of the scale from which a cell is too dark for dark text
+LIGHT_TEXT_FROM = 0.62  # share of the scale above which a cell needs light text
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib's
-    """A figure of this many inches that needs no display."""
+    """A figure of a size in inches that works without a display."""
     require("matplotlib", extra="eval", feature="Drawing plots")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -52,12 +49,12 @@ def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib
 def png_of(figure: Any) -> bytes:  # noqa: ANN401 - matplotlib's
     """The figure as the content of a PNG file."""
     stream = BytesIO()
-    figure.savefig(stream, format="png", metadata={"Software": None})  # else it names the version, and bytes differ
+    figure.savefig(stream, format="png", metadata={"Software": None})  # no version, so the bytes are reproducible
     return stream.getvalue()
 
 
 def plain(axis: Any, title: str, *, grid: str | None = "y") -> None:  # noqa: ANN401 - matplotlib's
-    """Take away the frame; title on the left, pale lines behind the data."""
+    """Style an axis: no frame, a title on the left, and pale grid lines behind the data."""
     axis.spines[["top", "right"]].set_visible(False)
     axis.set_title(title, loc="left", fontsize=11, color=INK)
     if grid:
@@ -66,9 +63,9 @@ def plain(axis: Any, title: str, *, grid: str | None = "y") -> None:  # noqa: AN
 
 
 def draw_cells(axis: Any, values: Array, *, bounds: tuple[float, float], shown: Sequence[Sequence[str]]) -> Any:  # noqa: ANN401
-    """Values ``(rows, columns)`` as colored cells with what is to be ``shown`` in each; NaN stays blank.
+    """Draw values ``(rows, columns)`` as colored cells with the texts ``shown``; NaN stays blank.
 
-    Gives the image, for a color bar.
+    Returns the image, for a color bar.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -87,12 +84,12 @@ def draw_cells(axis: Any, values: Array, *, bounds: tuple[float, float], shown: 
     return image
 
 
-LONGEST_TITLE = 90
+MAX_TITLE = 90
 MEAN = "mean cosine over tokens"
 
 
 def draw_distances(surveys: Sequence[LayerSurvey], distances: Sequence[int]) -> bytes:
-    """Mean cosine of each layer to an earlier one: of one model a line per distance, of several a plot per distance."""
+    """Plot the mean cosine of each layer with an earlier one: a line per distance, for several models a panel each."""
     return png_of(_one_model(surveys[0], distances) if len(surveys) == 1 else _several_models(surveys, distances))
 
 
@@ -100,9 +97,9 @@ def _one_model(survey: LayerSurvey, distances: Sequence[int]) -> Any:  # noqa: A
     figure = new_figure(8, 4.4)
     axis = figure.subplots()
     _draw_lines(axis, [(_back(k), survey.at_distance(k), k) for k in distances])
-    plain(axis, f"{survey.model}: how near each layer is to those before it")
+    plain(axis, f"{survey.model}: similarity of each layer to earlier layers")
     axis.set_ylabel(MEAN, color=SOFT)
-    axis.legend(frameon=False, fontsize=9, title="cosine to", alignment="left")
+    axis.legend(frameon=False, fontsize=9, title="cosine with", alignment="left")
     return figure
 
 
@@ -112,13 +109,13 @@ def _several_models(surveys: Sequence[LayerSurvey], distances: Sequence[int]) ->
     axes = list(figure.subplots(n_rows, min(2, len(distances)), sharex=True, sharey=True, squeeze=False).ravel())
     for axis, k in zip(axes, distances, strict=False):
         _draw_lines(axis, [(survey.model, survey.at_distance(k), k) for survey in surveys])
-        plain(axis, f"cosine to {_back(k)}")
+        plain(axis, f"cosine with {_back(k)}")
         axis.tick_params(labelbottom=True)
     for axis in axes[::2]:
         axis.set_ylabel(MEAN, color=SOFT)
     for axis in axes[len(distances) :]:
         axis.set_visible(False)
-    figure.suptitle("How near each layer is to those before it", x=0.01, ha="left", fontsize=12, color=INK)
+    figure.suptitle("Similarity of each layer to earlier layers", x=0.01, ha="left", fontsize=12, color=INK)
     handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False, fontsize=9)
     return figure
@@ -129,10 +126,9 @@ def _back(k: int) -> str:
 
 
 def _draw_lines(axis: Any, lines: Sequence[tuple[str, NDArray[np.float64], int]]) -> None:  # noqa: ANN401
-    """A line for each label, its values, and the layer at which they begin."""
+    """Draw lines, each with its label, values and first layer."""
     for i, (label, values, first) in enumerate(lines):
-        x = np.arange(first, first + len(values))
-        color = COLORS[i % len(COLORS)]
+        x, color = np.arange(first, first + len(values)), COLORS[i % len(COLORS)]
         axis.plot(x, values, color=color, marker="o", markersize=4, linewidth=1.6, label=label)
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylim(min([0.0, *(float(values.min()) for _, values, _ in lines if len(values))]), 1.0)
@@ -140,7 +136,7 @@ def _draw_lines(axis: Any, lines: Sequence[tuple[str, NDArray[np.float64], int]]
 
 
 def draw_cosines(survey: LayerSurvey) -> bytes:
-    """The mean cosine between any two layers."""
+    """Plot the mean cosine between all pairs of layers."""
     n = len(survey.cosines)
     size = 1.8 + 0.46 * n
     figure = new_figure(max(size + 0.6, 4.6), max(size, 3.6))
@@ -154,16 +150,14 @@ def draw_cosines(survey: LayerSurvey) -> bytes:
     axis.set_ylabel("layer", color=SOFT)
     plain(axis, f"{survey.model}: cosine between two layers\nmean over {survey.n_tokens:,} tokens", grid=None)
     axis.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axis, shrink=0.8)
-    bar.outline.set_visible(False)
+    figure.colorbar(image, ax=axis, shrink=0.8).outline.set_visible(False)
     return png_of(figure)
 
 
 def draw_words(survey: LayerSurvey, found: Extremes) -> bytes:
-    """The words that move least, in the middle and most: their variance as points, function words apart by color."""
+    """Plot the variance of the lowest, middle and highest words as points, colored by kind of word."""
     parts = [("least", found.lowest), ("middle", found.middle), ("most", found.highest)]
-    rows: list[MovingWord] = [each for _, part in parts for each in part]
-    figure = new_figure(8, 1.3 + 0.2 * len(rows))
+    figure = new_figure(8, 1.3 + 0.2 * sum(len(part) for _, part in parts))
     axes = figure.subplots(3, 1, sharex=True, height_ratios=[max(len(part), 1) for _, part in parts])
     for axis, (name, part) in zip(axes, parts, strict=True):
         y = np.arange(len(part))
@@ -182,13 +176,13 @@ def draw_words(survey: LayerSurvey, found: Extremes) -> bytes:
     axes[0].legend(frameon=False, fontsize=9, loc="upper right")
     axes[-1].set_xlim(left=0)
     figure.align_ylabels()
-    last = f"layers {survey.layer_start} to {survey.n_layers}"
-    axes[-1].set_xlabel(f"variance of the cosines between neighbour layers, {last}", color=SOFT)
+    layers = f"layers {survey.layer_start} to {survey.n_layers}"
+    axes[-1].set_xlabel(f"variance of the cosines between adjacent layers, {layers}", color=SOFT)
     return png_of(figure)
 
 
 def draw_picture(picture: TextPicture) -> bytes:
-    """A text's tokens by layers: importance as bars above, the layers' weights as cells below."""
+    """Plot a text's tokens by layers: importance as bars at the top, weights of layers as cells below."""
     n_layers, n_tokens = picture.weights.shape
     width = 2.2 + max(0.52 * n_tokens, 4.2)
     figure = new_figure(width, 2.9 + 0.3 * n_layers)
@@ -199,17 +193,16 @@ def draw_picture(picture: TextPicture) -> bytes:
         top.annotate(label, (i, 100 * share), textcoords="offset points", xytext=(0, 2), ha="center", fontsize=8)
     top.margins(y=0.18)
     top.set_ylabel("importance\nof the token, %", color=SOFT)
-    short = picture.text if len(picture.text) <= LONGEST_TITLE else f"{picture.text[: LONGEST_TITLE - 1]}…"
+    short = picture.text if len(picture.text) <= MAX_TITLE else f"{picture.text[: MAX_TITLE - 1]}…"
     plain(top, f"{picture.model}, SBERT-WK: which tokens and layers make the vector\n“{short}”")
     top.tick_params(axis="x", which="both", length=0)
     percent = 100 * picture.weights[::-1]  # the last layer on top
-    high = max(float(percent.max()), 1.0)
     shown = [[f"{value:.0f}" for value in row] for row in percent]
-    image = draw_cells(bottom, percent, bounds=(0.0, high), shown=shown)
+    image = draw_cells(bottom, percent, bounds=(0.0, max(float(percent.max()), 1.0)), shown=shown)
     bottom.set_yticks(range(n_layers), [str(picture.layer_start + i) for i in range(n_layers)][::-1])
     bottom.set_xticks(range(n_tokens), picture.tokens, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
     bottom.set_ylabel("layer", color=SOFT)
     bar = figure.colorbar(image, ax=bottom, fraction=0.03, pad=0.01)
     bar.outline.set_visible(False)
-    bar.set_label("layer's share\nin the token, %", color=SOFT, fontsize=9)
+    bar.set_label("layer's share\nof the token, %", color=SOFT, fontsize=9)
     return png_of(figure)

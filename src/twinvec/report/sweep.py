@@ -1,4 +1,4 @@
-"""The report of a sweep: a page with a heat map and all readouts."""
+"""The report of a sweep: a page with a heat map and a table of all readouts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from twinvec.wk import WKSettings
 __all__ = ["STARRED", "SWEEP_DATA", "draw_sweep", "sweep_row", "write_sweep_report"]
 
 OWN, BEST = "#d97706", "#dc2626"
-KINDS = {False: "as they are", True: "whitened"}
-LOW_QUANTILE = 0.15  # odd readouts score far below the others, and would leave these one color
+KINDS = {False: "not whitened", True: "whitened"}
+LOW_QUANTILE = 0.15  # start of the color scale: a few very low scores would make all others the same color
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """Cells of one heat map, row by row, with what rows and columns are called."""
+    """The cells of one heat map, row by row, with the names of rows and columns."""
 
     title: str
     rows: Sequence[str]
@@ -35,7 +35,7 @@ class _Panel:
 
 
 def draw_sweep(sweep: Sweep) -> bytes:
-    """Scores of all readouts: poolings by layers and settings of SBERT-WK, as they are and whitened."""
+    """Plot the scores of all readouts: poolings by layers, and settings of SBERT-WK, whitened or not."""
     panels = [*_pooling_panels(sweep), *_wk_panels(sweep)]
     heights = [0.36 * len(panel.rows) + (1.0 if panel.x_label else 0.55) for panel in panels]
     n_columns = max(len(panel.columns) for panel in panels)
@@ -92,10 +92,10 @@ def _wk_panels(sweep: Sweep) -> list[_Panel]:
 
 
 def _changes(settings: WKSettings, default: WKSettings) -> str:
-    """What differs from the default settings, short."""
-    shown = {"mode": "{}", "layer_start": "from {}", "window": "window {}", "omega": "omega {:g}"}
-    changed = {name: getattr(settings, name) for name in shown if getattr(settings, name) != getattr(default, name)}
-    return "\n".join(shown[name].format(value) for name, value in changed.items())
+    """The differences from the default settings, as a short label."""
+    formats = {"mode": "{}", "layer_start": "from {}", "window": "window {}", "omega": "omega {:g}"}
+    changed = [name for name in formats if getattr(settings, name) != getattr(default, name)]
+    return "\n".join(formats[name].format(getattr(settings, name)) for name in changed)
 
 
 def _kinds(sweep: Sweep) -> list[bool]:
@@ -119,7 +119,7 @@ def _draw_panel(
 
 
 def _mark(axis: Any, panel: _Panel, sweep: Sweep) -> None:  # noqa: ANN401 - matplotlib's
-    """Frames around the model's own readout and the best one."""
+    """Draw frames around the model's own readout and the best one."""
     from matplotlib.patches import Rectangle
 
     for candidate, color, inset in ((sweep.own.candidate, OWN, 0.06), (sweep.best.candidate, BEST, 0.02)):
@@ -142,16 +142,10 @@ def _explain_marks(figure: Any) -> None:  # noqa: ANN401 - matplotlib's
 
 SWEEP_DATA = "sweep.json"
 SWEEP_PLOT = "sweep.png"
-HEADS = [
-    ("readout", ""),
-    ("score", "number"),
-    ("95 % interval", "number"),
-    ("lead", "number"),
-    ("p", "number"),
-]
+HEADS = [("readout", ""), ("score", "number"), ("95 % interval", "number"), ("lead", "number"), ("p", "number")]
 ABOUT_TABLE = (
-    "Lead: over the model's own readout. p: of a lead as high by chance, corrected for all readouts. Intervals: each "
-    "readout alone, from bootstrap resamples of the pairs."
+    "Lead: over the model's own readout. p: probability of such a lead by chance, corrected for all readouts. "
+    "Intervals: for each readout alone, from bootstrap resamples of the pairs."
 )
 STARRED = "* cannot be saved as a model folder"
 
@@ -164,7 +158,7 @@ def write_sweep_report(sweep: Sweep, target: Path, *, replace: bool = False) -> 
 
 
 def sweep_html(sweep: Sweep, plot: bytes) -> str:
-    """The whole page."""
+    """The HTML page of a sweep."""
     return document(f"Readouts of {sweep.model}", _parts(sweep, plot))
 
 
@@ -172,7 +166,7 @@ def _parts(sweep: Sweep, plot: bytes) -> Iterator[str]:
     yield element("p", "Pooling lab", class_="eyebrow")
     yield element("h1", escape(sweep.model))
     yield element("p", escape(sweep.verdict), class_="lead")
-    measured = f"{PROTOCOL} on the {sweep.n_pairs:,} pairs of {sweep.source}, {sweep.n_texts:,} different texts."
+    measured = f"{PROTOCOL} on the {sweep.n_pairs:,} pairs of {sweep.source}, {sweep.n_texts:,} distinct texts."
     for sentence in (measured, *sweep.advice):
         yield element("p", escape(sentence), class_="note")
     yield picture(plot, "Scores of all readouts")
@@ -183,7 +177,7 @@ def _parts(sweep: Sweep, plot: bytes) -> Iterator[str]:
 
 
 def sweep_row(sweep: Sweep, scored: Scored) -> list[str]:
-    """Name, score, interval, lead, corrected p; a star where it cannot be saved."""
+    """The name, score, interval, lead and corrected p value; a star marks a readout that cannot be saved."""
     is_own = scored is sweep.own
     name = scored.candidate.name + " (the model's own)" * is_own + " *" * bool(scored.why_not_saved)
     if scored.value is None or scored.interval is None or scored.lead is None:

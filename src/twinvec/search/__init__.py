@@ -1,4 +1,4 @@
-"""Search and mining over vectors: exact, by blocks and never by an n x n matrix; or by an index, with its recall."""
+"""Search and mining over vectors: exact, block by block, or approximate with an index and its measured recall."""
 
 from twinvec.search.approximate import (
     Recall,

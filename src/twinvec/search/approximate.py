@@ -1,4 +1,4 @@
-"""Build an index, measure its recall, and find pairs and duplicates with it in less than quadratic time."""
+"""Build an index, measure its recall, and use it to find pairs and duplicates in less than quadratic time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ __all__ = [
     "measure_recall",
     "pairs_above",
     "sample_rows",
-    "share_found",
     "tune_effort",
 ]
 
@@ -45,12 +44,11 @@ SAMPLE_PIECES = 256
 
 
 class RowSource(Protocol):
-    """Rows that can be read by slices: an array, a memory-mapped file, or something that makes them when asked."""
+    """Rows that can be sliced: an array, a memory-mapped file, or an object that computes them on demand."""
 
     @property
     def shape(self) -> tuple[int, ...]:
         """``(n, width)``."""
-        ...
 
     def __getitem__(self, rows: slice, /) -> Array: ...
 
@@ -62,9 +60,9 @@ def build_index(
     max_memory: int | None = None,
     progress: bool | None = None,
 ) -> Index:
-    """An index of all ``vectors`` ``(n, width)``, of which a block is read at a time.
+    """Build an index of all ``vectors`` ``(n, width)``, reading one block at a time.
 
-    Without ``settings`` they are chosen from the number of vectors and ``max_memory``, in bytes.
+    Default settings depend on the number of vectors and on ``max_memory``, in bytes.
     """
     if len(vectors.shape) != 2:
         raise InputError(f"vectors must have the shape (n, width), got {vectors.shape}.")
@@ -78,15 +76,15 @@ def build_index(
 
 
 def fill_index(index: Index, vectors: RowSource, *, stop: int | None = None, progress: bool | None = None) -> None:
-    """Add to a trained index those rows of ``vectors`` ``(n, width)`` that it lacks, up to ``stop`` (default: all).
+    """Add the rows of ``vectors`` ``(n, width)`` that a trained index lacks, up to ``stop`` (default: all).
 
-    Saved now and then between two stops, an index that takes hours to build is continued after a crash.
+    To resume a long build after a crash, fill the index in steps and save it after each.
     """
     n = vectors.shape[0] if stop is None else min(stop, vectors.shape[0])
     if len(index) > vectors.shape[0]:
         raise InputError(
-            f"The index holds {len(index)} vectors already, but only {vectors.shape[0]} were given.",
-            hint="Give those with which it was started, and more.",
+            f"The index already has {len(index)} vectors, but only {vectors.shape[0]} were passed.",
+            hint="Pass the vectors the index was started with, and any new ones after them.",
         )
     with Progress(n - len(index), "indexing", shown=progress) as bar:
         for start in range(len(index), n, BLOCK_ROWS):
@@ -96,7 +94,7 @@ def fill_index(index: Index, vectors: RowSource, *, stop: int | None = None, pro
 
 
 def sample_rows(vectors: RowSource, count: int) -> Array:
-    """About ``count`` rows ``(count, width)``, in pieces from all over, which a disk reads faster than single rows."""
+    """About ``count`` rows ``(count, width)``, in evenly spaced runs, which read faster from disk than single rows."""
     n = vectors.shape[0]
     if count >= n:
         return np.asarray(vectors[0:n])
@@ -118,25 +116,27 @@ def approximate_pairs(
     per_text: int = 10,
     index: Index | None = None,
 ) -> Pairs:
-    """The best ``k`` pairs (None: all) among each row and its ``per_text`` nearest, by an index of ``vectors``.
+    """The best ``k`` pairs (None: all) among each row and its ``per_text`` nearest neighbors in an index.
 
-    Made for ``(n, width)`` too many to compare all with all; ``index`` saves building one.
+    For ``vectors`` ``(n, width)`` too many to compare all pairs. ``index`` is their index; by default, it is built.
     """
     check_limits(k, threshold if threshold is not None else -1.0)
     check_at_least(1, per_text=per_text)
-    rows, index = _ready(vectors, index)
+    rows = numeric_rows(vectors, "vectors")
+    index = build_index(rows) if index is None else index
     parts = _parts(np.arange(len(rows)))
     found = [_pairs_of(index, rows, part, per_text, threshold=threshold)[0] for part in parts]
     return best_first(different_pairs(join_pairs(found)), k)
 
 
 def pairs_above(vectors: Array, threshold: float, *, index: Index | None = None) -> Pairs:
-    """All pairs of at least this cosine that an index of ``vectors`` ``(n, width)`` finds.
+    """All pairs with at least this cosine that an index of ``vectors`` ``(n, width)`` finds.
 
-    A row whose last neighbour still reaches the threshold is searched again, for four times as many, up to 1,024.
+    A row whose last neighbor still reaches the threshold is searched again for four times as many, up to 1,024.
     """
     check_limits(None, threshold)
-    rows, index = _ready(vectors, index)
+    rows = numeric_rows(vectors, "vectors")
+    index = build_index(rows) if index is None else index
     found, n_found = [], 0
     todo, k = np.arange(len(rows)), FIRST_NEIGHBORS
     while len(todo):
@@ -162,17 +162,10 @@ def approximate_duplicates(
     lengths: ArrayLike | None = None,
     index: Index | None = None,
 ) -> Duplicates:
-    """``duplicate_rows`` by the neighbours that an index finds; a few duplicates may be missed."""
+    """Like ``duplicate_rows``, but with the neighbors that an index finds; may miss a few duplicates."""
     order = preference(len(vectors), keep, lengths)
     graph = graph_of([pairs_above(vectors, threshold, index=index)], len(vectors))
     return choose_duplicates(graph, order, vectors)
-
-
-def _ready(vectors: Array, index: Index | None) -> tuple[Array, Index]:
-    rows = numeric_rows(vectors, "vectors")
-    if index is None:
-        index = build_index(rows)
-    return rows, index
 
 
 def _parts(rows: Ids) -> list[Ids]:
@@ -182,7 +175,7 @@ def _parts(rows: Ids) -> list[Ids]:
 def _pairs_of(
     index: Index, vectors: Array, rows: Ids, k: int, *, threshold: float | None
 ) -> tuple[Pairs, NDArray[np.bool_]]:
-    """Pairs of some rows ``(m,)`` with their ``k`` nearest, and which rows may have more that reach the threshold."""
+    """Pairs of ``rows`` ``(m,)`` with their ``k`` nearest, and a mask of rows that may have more at the threshold."""
     hits = search_index(index, vectors[rows], k=k + 1, vectors=vectors)  # one more: the row itself
     is_cut = hits.scores[:, -1] >= -1.0 if threshold is None else hits.scores[:, -1] >= np.float32(threshold)
     return neighbor_pairs(hits, rows=rows, threshold=threshold), is_cut
@@ -193,9 +186,9 @@ MOST_EFFORT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The share of the true ``k`` nearest that was found for ``n_queries``: by the index, and after exact scoring.
+    """The share of the true ``k`` nearest neighbors found: by the index alone (``raw``), and after exact scoring.
 
-    ``query_ms`` is the time of one query, asked one at a time, with the exact scoring.
+    ``query_ms`` is the mean time of a single query, including exact scoring.
     """
 
     k: int
@@ -205,14 +198,14 @@ class Recall:
     query_ms: float
 
     def describe(self) -> str:
-        """All of it in words.
+        """Return the measurement as one line of text.
 
         >>> Recall(10, 100, 0.61, 0.987, 0.4).describe()
-        'recall@10 0.987 (0.610 before exact scoring), measured on 100 queries; 0.4 ms a query'
+        'recall@10 0.987 (0.610 before exact scoring), measured on 100 queries; 0.4 ms per query'
         """
         return (
             f"recall@{self.k} {self.rescored:.3f} ({self.raw:.3f} before exact scoring), measured on "
-            f"{self.n_queries:,} queries; {self.query_ms:.3g} ms a query"
+            f"{self.n_queries:,} queries; {self.query_ms:.3g} ms per query"
         )
 
 
@@ -221,23 +214,23 @@ def measure_recall(
 ) -> Recall:
     """Compare an index with exact search over ``vectors`` ``(n, width)``, from which it was built.
 
-    ``truth`` ``(queries, k)`` saves the exact search where its ids are known.
+    Pass ``truth`` ``(queries, k)``, the ids of the exact search, to skip that search.
     """
-    asked = check_queries(queries, index.width)
-    if not len(asked) or not len(index):
+    rows = check_queries(queries, index.width)
+    if not len(rows) or not len(index):
         raise InputError("Recall needs at least one query and one vector.")
     if truth is None:
-        truth = search(asked, vectors, k=k).ids
-    raw = index.search(asked, min(k, len(index)))
+        truth = search(rows, vectors, k=k).ids
+    raw = index.search(rows, min(k, len(index)))
     started = time.perf_counter()
-    found = [search_index(index, query, k=k, vectors=vectors) for query in asked]
+    found = [search_index(index, query, k=k, vectors=vectors) for query in rows]
     took = time.perf_counter() - started
     rescored = share_found(join_hits(found).ids, truth)
-    return Recall(k, len(asked), share_found(raw.ids, truth), rescored, 1000 * took / len(asked))
+    return Recall(k, len(rows), share_found(raw.ids, truth), rescored, 1000 * took / len(rows))
 
 
 def share_found(found: Ids, truth: Ids) -> float:
-    """The mean share of each row of ``truth`` ``(n, k)`` that is in the same row of ``found`` ``(n, m)``.
+    """The share of the ids in ``truth`` ``(n, k)`` that are in the same row of ``found`` ``(n, m)``.
 
     >>> share_found(np.array([[1, 2], [3, 4]]), np.array([[2, 1], [4, 9]]))
     0.75
@@ -249,15 +242,15 @@ def share_found(found: Ids, truth: Ids) -> float:
 def tune_effort(
     index: Index, queries: ArrayLike, vectors: Array, *, k: int = 10, recall: float = 0.95, truth: Ids | None = None
 ) -> Recall:
-    """Raise an index's effort until it reaches a recall on ``queries``; says what it reached.
+    """Double the effort of an index until it reaches ``recall`` on ``queries``, and return the recall reached.
 
-    The effort doubles until it is enough, or until it helps no more. The index keeps it.
+    Stops at an effort of 4,096 at the latest. The index keeps its new effort.
     """
-    asked = check_queries(queries, index.width)
+    rows = check_queries(queries, index.width)
     if truth is None:
-        truth = search(asked, vectors, k=k).ids
-    measured = measure_recall(index, asked, vectors, k=k, truth=truth)
+        truth = search(rows, vectors, k=k).ids
+    measured = measure_recall(index, rows, vectors, k=k, truth=truth)
     while measured.rescored < recall and index.settings.effort < MOST_EFFORT:
         index.settings = replace(index.settings, effort=2 * index.settings.effort)
-        measured = measure_recall(index, asked, vectors, k=k, truth=truth)
+        measured = measure_recall(index, rows, vectors, k=k, truth=truth)
     return measured

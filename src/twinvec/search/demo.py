@@ -1,4 +1,4 @@
-"""The demo: all pairs of 10,000 sentences that are on every machine, and three questions answered from them."""
+"""The demo: compare all pairs of 10,000 sentences found in every Python installation, and answer three questions."""
 
 from __future__ import annotations
 
@@ -13,28 +13,14 @@ from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder, em
 from twinvec.search.exact import search
 from twinvec.search.pairs import most_similar_pairs
 
-__all__ = [
-    "FEW_WORDS",
-    "N_ANSWERS",
-    "N_CANDIDATES",
-    "N_NEAREST",
-    "N_REWORDED",
-    "N_SENTENCES",
-    "QUESTIONS",
-    "Answer",
-    "Demo",
-    "Match",
-    "Times",
-    "choose_pairs",
-    "run_demo",
-]
+__all__ = ["Answer", "Demo", "Match", "Times", "run_demo"]
 
 Result = TypeVar("Result")
 
 N_SENTENCES = 10_000
 N_NEAREST, N_REWORDED = 5, 7
-N_CANDIDATES = 20_000  # many of the best pairs differ in one word only
-FEW_WORDS = 0.3  # share of common words of sentences that say the same in other words
+N_CANDIDATES = 20_000  # many of the best pairs differ in only one word
+FEW_WORDS = 0.3  # largest share of common words in a reworded pair
 N_ANSWERS = 3
 QUESTIONS = (
     "How do I run another program and read its output?",
@@ -45,7 +31,7 @@ QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of each step."""
+    """The seconds each step took."""
 
     gathering_s: float
     loading_s: float
@@ -64,7 +50,7 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question with its best texts: score and row each."""
+    """A question with the score and row of its best texts."""
 
     question: str
     hits: Sequence[tuple[float, int]]
@@ -72,7 +58,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The results of the demo: the most similar pairs, those in other words, answers, and times."""
+    """The results of the demo: most similar pairs, reworded pairs, answers and times."""
 
     texts: Sequence[str]
     nearest: Sequence[Match]
@@ -87,9 +73,9 @@ def run_demo(
     n_sentences: int = N_SENTENCES,
     tell: Callable[[str], None] | None = None,
 ) -> Demo:
-    """Find the most similar pairs among sentences of Python's standard library, and answer three questions from them.
+    """Find the most similar pairs among sentences of Python's standard library, and answer three questions.
 
-    ``tell`` gets a line before each step.
+    ``tell`` is called with a line of text before each step.
 
     >>> demo = run_demo(n_sentences=50)
     >>> len(demo.texts), len(demo.answers)
@@ -99,10 +85,10 @@ def run_demo(
     say("Gathering sentences from the docstrings of Python's standard library ...")
     texts, gathering_s = timed(lambda: gather_sentences(n_sentences))
     if len(texts) < n_sentences:
-        say(f"This Python has only {len(texts):,} different sentences; taking all of them.")
+        say(f"This Python has only {len(texts):,} distinct sentences; using all of them.")
     embedder = as_embedder(model)
-    say(f"Loading {_words(embedder)} ...")
-    _, loading_s = timed(lambda: _load(embedder))
+    say(f"Loading {_describe(embedder)} ...")
+    _, loading_s = timed(lambda: embedder.encoder if isinstance(embedder, ModelEmbedder) else None)
     say(f"Embedding {len(texts):,} sentences ...")
     vectors, embedding_s = timed(lambda: embed_texts(embedder, texts, role="document"))
     say(f"Comparing all {len(texts) * (len(texts) - 1) // 2:,} pairs ...")
@@ -121,36 +107,31 @@ def run_demo(
     )
 
 
-def _words(embedder: Embedder) -> str:
+def _describe(embedder: Embedder) -> str:
     if isinstance(embedder, ModelEmbedder):
         return f"{embedder.model} ({embedder.settings['precision']})"
     return embedder.name
 
 
-def _load(embedder: Embedder) -> None:
-    if isinstance(embedder, ModelEmbedder):
-        _ = embedder.encoder
-
-
 def timed(work: Callable[[], Result]) -> tuple[Result, float]:
-    """What a piece of work gives, and the seconds it takes."""
+    """The result of a call and the seconds it took."""
     start = time.perf_counter()
     result = work()
     return result, time.perf_counter() - start
 
 
 def choose_pairs(pairs: Iterable[tuple[int, int, float]], wanted: Callable[[int, int], bool], *, n: int) -> list[Match]:
-    """The first ``n`` pairs that are wanted; each text once.
+    """The first ``n`` wanted pairs, using each text only once.
 
     >>> choose_pairs([(0, 1, 0.9), (1, 2, 0.8), (2, 3, 0.7)], lambda left, right: True, n=2)
     [Match(score=0.9, left=0, right=1), Match(score=0.7, left=2, right=3)]
     """
     chosen: list[Match] = []
-    shown: set[int] = set()
+    used: set[int] = set()
     for left, right, score in pairs:
         if len(chosen) == n:
             break
-        if shown.isdisjoint((left, right)) and wanted(left, right):
-            shown.update((left, right))
+        if used.isdisjoint((left, right)) and wanted(left, right):
+            used.update((left, right))
             chosen.append(Match(score, left, right))
     return chosen

@@ -13,53 +13,48 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.engine.batches import usable_cores
 from twinvec.errors import check_at_least
-from twinvec.search.measures import Measure, blocks_of, check_widths, find_measure, lengths_of
+from twinvec.search.measures import Measure, blocks_of, check_width, find_measure, lengths_of
 from twinvec.types import Array, Ids, Vectors
-from twinvec.vectors import checked_rows, numeric_rows
+from twinvec.vectors import numeric_rows
 
 __all__ = [
-    "Candidates",
     "Hits",
     "RunningHits",
     "Workers",
     "best_order",
-    "by_query",
-    "checked_rows",
-    "falling",
     "first_thresholds",
     "join_hits",
     "no_hits",
-    "ranks",
     "search",
     "top_k",
 ]
 
 
 class Hits(NamedTuple):
-    """Row ``i`` answers query ``i``, best first. Both are ``(queries, k)``."""
+    """The ids and scores of the best rows; row ``i`` is for query ``i``, best first. Both are ``(queries, k)``."""
 
     ids: NDArray[np.int64]
     scores: NDArray[np.float32]
 
     def take(self, columns: Ids) -> Hits:
-        """Some hits of each query, by their columns ``(queries, m)``."""
+        """The hits of each query at ``columns`` ``(queries, m)``."""
         return Hits(np.take_along_axis(self.ids, columns, axis=1), np.take_along_axis(self.scores, columns, axis=1))
 
 
-def no_hits(n_queries: int) -> Hits:
-    """Hits ``(queries, 0)``."""
-    return Hits(np.empty((n_queries, 0), dtype=np.int64), np.empty((n_queries, 0), dtype=np.float32))
+def no_hits(n_queries: int, k: int = 0) -> Hits:
+    """Empty hits, ``(n_queries, k)``; one of the two is 0."""
+    return Hits(np.empty((n_queries, k), dtype=np.int64), np.empty((n_queries, k), dtype=np.float32))
 
 
 def join_hits(parts: Sequence[Hits]) -> Hits:
-    """The hits of all queries, one part after the other."""
+    """Concatenate the hits of several batches of queries."""
     return Hits(np.concatenate([part.ids for part in parts]), np.concatenate([part.scores for part in parts]))
 
 
 def top_k(scores: Vectors, k: int) -> Hits:
-    """The ``k`` best columns of every row, best first: ``(n, m)`` gives two ``(n, min(k, m))``.
+    """The ``k`` best columns of every row of ``(n, m)`` scores, best first, as hits ``(n, min(k, m))``.
 
-    Equal scores are listed by id, and of several tied for place ``k`` the lowest ids get in.
+    Ties are ordered by id, also at rank ``k``, where the lowest ids are kept.
 
     >>> top_k(np.array([[0.1, 0.9, 0.5]], dtype=np.float32), k=2).ids
     array([[1, 2]])
@@ -77,19 +72,19 @@ def top_k(scores: Vectors, k: int) -> Hits:
 
 
 def falling(scores: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Whole numbers below 2 ** 32 that fall as the scores rise; ``(n,)`` to ``(n,)``.
+    """Integers below 2 ** 32 that decrease as the scores increase; ``(n,)`` to ``(n,)``.
 
     >>> falling(np.array([-1.0, -0.0, 0.0, 2.0], dtype=np.float32)).argsort(kind="stable").tolist()
     [3, 1, 2, 0]
     """
-    bits = (scores + np.float32(0)).view(np.int32)  # adding 0 makes -0.0 the same as 0.0
-    # the bits of positive numbers rise with them, those of negative numbers, which are higher, fall
+    bits = (scores + np.float32(0)).view(np.int32)  # adding 0 turns -0.0 into 0.0
+    # as integers, the bits of positive floats rise with their value and those of negative floats fall
     turned = bits ^ (~(bits >> 31) & np.int32(0x7FFFFFFF))
     return np.asarray(turned.view(np.uint32), dtype=np.uint64)
 
 
 def by_query(queries: Ids, scores: NDArray[np.float32]) -> Ids:
-    """The order by query, then from the best score down; stable. Both are ``(n,)``, and queries below 2 ** 32.
+    """The stable order by query, then by falling score. Both are ``(n,)``; queries are below 2 ** 32.
 
     >>> by_query(np.array([1, 0, 1]), np.array([0.2, -0.5, 0.3], dtype=np.float32)).tolist()
     [1, 2, 0]
@@ -98,7 +93,7 @@ def by_query(queries: Ids, scores: NDArray[np.float32]) -> Ids:
 
 
 def best_order(scores: NDArray[np.float32]) -> Ids:
-    """Indices of the scores from the best down, equal ones in their order; ``(n,)`` to ``(n,)``.
+    """The stable order of scores from best to worst; ``(n,)`` to ``(n,)``.
 
     >>> best_order(np.array([0.1, 0.9, 0.1, 0.5], dtype=np.float32)).tolist()
     [1, 3, 0, 2]
@@ -113,15 +108,15 @@ def best_order(scores: NDArray[np.float32]) -> Ids:
 
 Result = TypeVar("Result")
 
-FEWEST = 64  # rows; fewer are not worth a thread
+FEWEST = 64  # rows per thread; fewer are not worth one
 
 
 class Workers:
-    """One thread for each core, within a ``with`` block."""
+    """A pool with one thread per core, for use in a ``with`` block."""
 
     def __init__(self) -> None:
         self._n_threads = usable_cores()
-        self._pool = ThreadPoolExecutor(self._n_threads)  # starts its threads only when there is work
+        self._pool = ThreadPoolExecutor(self._n_threads)  # starts threads only when there is work
 
     def __enter__(self) -> Workers:
         return self
@@ -130,11 +125,11 @@ class Workers:
         self._pool.shutdown()
 
     def split(self, n: int) -> list[slice]:
-        """Slices of ``n`` rows, one for each thread; one in all if there are few."""
+        """Slices of ``n`` rows, one per thread; a single slice if there are few rows."""
         return equal_parts(n, min(self._n_threads, n // FEWEST))
 
     def map(self, work: Callable[..., Result], *items: Iterable[Any]) -> list[Result]:
-        """The results of some work, done at once, in order."""
+        """Run ``work`` on all items in parallel, and return the results in order."""
         calls = list(zip(*items, strict=True))
         if len(calls) == 1:
             return [work(*calls[0])]
@@ -142,7 +137,7 @@ class Workers:
 
 
 def equal_parts(n: int, n_parts: int) -> list[slice]:
-    """Slices of about equal length that cover ``n`` rows; one at least, and none empty unless there are no rows.
+    """Slices of about equal length that cover ``n`` rows: at least one, and none empty unless ``n`` is 0.
 
     >>> equal_parts(5, 2)
     [slice(0, 2, None), slice(2, 5, None)]
@@ -152,36 +147,36 @@ def equal_parts(n: int, n_parts: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(ends)]
 
 
-SPARE = 64  # scores beyond the best k that a query keeps because rounding may hide that they belong to these
-GROUPS = 4  # groups of columns for each of the k, of which the best give a first threshold
+SPARE = 64  # scores beyond the best k that a query keeps, because rounding may have ranked them too low
+GROUPS = 4  # groups of columns per hit; their best scores give a first threshold
 
 
 class Candidates(NamedTuple):
-    """Scores of some queries with some vectors, by query; all are ``(n,)``."""
+    """Scores of query and vector pairs, ordered by query; all are ``(n,)``."""
 
     queries: Ids
     ids: Ids
     scores: NDArray[np.float32]
 
     def take(self, indices: Ids | NDArray[np.bool_]) -> Candidates:
-        """Some of the candidates."""
+        """The candidates at ``indices``."""
         return Candidates(self.queries[indices], self.ids[indices], self.scores[indices])
 
 
 class RunningHits:
-    """The best ``k`` for each of ``n_queries``, and what rounding cannot tell from the last of them."""
+    """The best ``k`` for each of ``n_queries``, and those within rounding error of the last of them."""
 
     def __init__(self, n_queries: int, k: int) -> None:
         self.k = k
         self.thresholds = np.full(n_queries, -np.inf, dtype=np.float32)
-        self._is_full = np.zeros(n_queries, dtype=bool)  # has more than it can keep next to the threshold
+        self._is_full = np.zeros(n_queries, dtype=bool)  # more near the threshold than it can keep
         self._found: list[Candidates] = []
-        self._n_left = 0  # candidates to gather until the next sort
+        self._n_left = 0  # candidates to collect before the next sort
 
     def add(self, scores: Vectors, start: int, slack: NDArray[np.float32]) -> None:
-        """Take what is good enough of the scores ``(queries, m)`` of the vectors from ``start`` on.
+        """Add the scores ``(queries, m)`` of the vectors from row ``start`` on; keep those that may be among the best.
 
-        ``slack`` ``(queries,)`` is how far apart two scores may be by rounding alone.
+        ``slack`` ``(queries,)`` is the largest difference of two scores that rounding alone can cause.
         """
         if not self._found and scores.shape[1] >= self.k:
             self.thresholds, self._n_left = first_thresholds(scores, self.k), 2 * self.k * len(scores)
@@ -194,10 +189,10 @@ class RunningHits:
             self.sort(slack)
 
     def sort(self, slack: NDArray[np.float32]) -> Candidates:
-        """All that is kept: by query, best first, equal scores by id."""
+        """Prune and return the candidates: by query, best first, ties by id."""
         queries, ids, scores = zip(*self._found, strict=True)
         found = Candidates(np.concatenate(queries), np.concatenate(ids), np.concatenate(scores))
-        found = found.take(by_query(found.queries, found.scores))  # stable, and the blocks came with rising ids
+        found = found.take(by_query(found.queries, found.scores))  # stable, and blocks arrive with rising ids
         n_each = np.bincount(found.queries, minlength=len(self.thresholds))
         if n_each.min(initial=self.k) >= self.k:
             self.thresholds = found.scores[np.cumsum(n_each) - n_each + self.k - 1]
@@ -209,18 +204,18 @@ class RunningHits:
         return found
 
     def best(self, slack: NDArray[np.float32]) -> Hits:
-        """The best ``k`` of every query, which there must be."""
+        """The best ``k`` of every query; at least ``k`` must have been added."""
         return first_hits(self.sort(slack), self.k)
 
 
 def first_hits(found: Candidates, k: int) -> Hits:
-    """The first ``k`` candidates of every query, each of which has that many."""
+    """The first ``k`` candidates of every query; each must have at least ``k``."""
     is_first = ranks(np.bincount(found.queries)) < k
     return Hits(found.ids[is_first].reshape(-1, k), found.scores[is_first].reshape(-1, k))
 
 
 def ranks(counts: Ids) -> Ids:
-    """0, 1, 2, ... for each of some groups of these sizes ``(groups,)``.
+    """0, 1, 2, ... within each group, for groups of sizes ``counts`` ``(groups,)``.
 
     >>> ranks(np.array([2, 0, 3])).tolist()
     [0, 1, 0, 1, 2]
@@ -229,10 +224,10 @@ def ranks(counts: Ids) -> Ids:
 
 
 def first_thresholds(scores: Vectors, k: int) -> NDArray[np.float32]:
-    """A score of each row, ``(n, m)`` to ``(n,)``, that at least ``k`` of the row reach; ``m`` is at least ``k``.
+    """For each row of ``(n, m)`` scores, a score that at least ``k`` of them reach, ``(n,)``; ``m`` is at least ``k``.
 
-    The columns are dealt out to groups. The best of ``k`` groups are ``k`` different scores, and the worst of these
-    is the threshold; a little too low, but far quicker than a sort of the row.
+    Columns are split into groups; the threshold is the ``k``-th best of the groups' best scores. It may be slightly
+    lower than the ``k``-th best score, but is much faster to find.
 
     >>> first_thresholds(np.array([[0.1, 0.9, 0.5, 0.7]], dtype=np.float32), k=1).tolist()
     [0.8999999761581421]
@@ -243,45 +238,45 @@ def first_thresholds(scores: Vectors, k: int) -> NDArray[np.float32]:
     return np.partition(best, n_groups - k, axis=1)[:, n_groups - k]
 
 
-QUERY_ROWS, VECTOR_ROWS = 2048, 4096  # a block of scores is 32 MB; smaller ones keep BLAS from its best
+QUERY_ROWS, VECTOR_ROWS = 2048, 4096  # a block of scores is 32 MB; smaller blocks slow BLAS down
 
 
 def search(queries: ArrayLike, vectors: ArrayLike, *, k: int = 10, similarity: str = "cosine") -> Hits:
-    """The ``k`` rows of ``vectors`` nearest to each query, best first; equal ones by id.
+    """The ``k`` rows of ``vectors`` nearest to each query, best first; ties by id.
 
     ``queries`` is ``(n, width)`` or one ``(width,)``, ``vectors`` is ``(m, width)``; the hits are
-    ``(n, min(k, m))``. Distances come out negated, so higher is nearer. The order is that of float64: where scores
-    are nearer to each other than float32 can tell, it is computed again, for up to 64 beyond the best ``k``.
+    ``(n, min(k, m))``. Distances are negated, so higher is nearer. The order is that of float64: scores too close for
+    float32 are recomputed, for up to 64 candidates beyond the best ``k``.
 
     >>> search([1.0, 0.1], [[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], k=2).ids.tolist()
     [[1, 2]]
     """
-    asked, stored = numeric_rows(np.atleast_2d(queries), "queries"), numeric_rows(vectors, "vectors")
-    check_widths(asked, stored)
+    rows, stored = numeric_rows(np.atleast_2d(queries), "queries"), numeric_rows(vectors, "vectors")
+    check_width(rows, stored.shape[1])
     check_at_least(1, k=k)
     measure = find_measure(similarity)
     k = min(k, len(stored))
-    starts = range(0, max(len(asked), 1), QUERY_ROWS)
-    return join_hits([_search_part(asked[start : start + QUERY_ROWS], stored, k, measure=measure) for start in starts])
+    starts = range(0, max(len(rows), 1), QUERY_ROWS)
+    return join_hits([_search_part(rows[start : start + QUERY_ROWS], stored, k, measure=measure) for start in starts])
 
 
 def _search_part(queries: Array, vectors: Array, k: int, *, measure: Measure) -> Hits:
-    """``search`` for as many queries as are scored at once."""
+    """``search`` for one batch of queries."""
     rows = np.ascontiguousarray(queries, dtype=np.float32)
     lengths = lengths_of(rows, "queries")
     if not (len(rows) and k):
-        return Hits(np.empty((len(rows), k), dtype=np.int64), np.empty((len(rows), k), dtype=np.float32))
-    asked = measure.prepare(rows, lengths)
-    room = np.empty(len(asked) * min(VECTOR_ROWS, len(vectors)), dtype=np.float32)
-    longest, slack = 0.0, np.zeros(len(asked), dtype=np.float32)
+        return no_hits(len(rows), k)
+    prepared = measure.prepare(rows, lengths)
+    room = np.empty(len(prepared) * min(VECTOR_ROWS, len(vectors)), dtype=np.float32)
+    longest, slack = 0.0, np.zeros(len(prepared), dtype=np.float32)
     with Workers() as workers:
-        parts = workers.split(len(asked))
-        running = [RunningHits(len(asked[part]), k) for part in parts]
+        parts = workers.split(len(prepared))
+        running = [RunningHits(len(prepared[part]), k) for part in parts]
         for block in blocks_of(vectors, VECTOR_ROWS):
             longest = max(longest, float(block.lengths.max()))
-            slack = np.asarray(2 * measure.rounding(lengths, longest, asked.shape[1]), dtype=np.float32)
-            out = room[: len(asked) * len(block.rows)].reshape(len(asked), -1)
-            scores = measure.score(asked, measure.prepare(block.rows, block.lengths), out)
+            slack = np.asarray(2 * measure.rounding(lengths, longest, prepared.shape[1]), dtype=np.float32)
+            out = room[: len(prepared) * len(block.rows)].reshape(len(prepared), -1)
+            scores = measure.score(prepared, measure.prepare(block.rows, block.lengths), out)
             starts = [block.start] * len(parts)
             workers.map(
                 RunningHits.add, running, [scores[part] for part in parts], starts, [slack[part] for part in parts]
@@ -297,7 +292,7 @@ def _search_part(queries: Array, vectors: Array, k: int, *, measure: Measure) ->
 def _settled(
     found: Candidates, queries: Array, vectors: Array, *, slack: NDArray[np.float32], measure: Measure
 ) -> Candidates:
-    """Candidates in order. Of those nearer to the next than the slack it is found in float64; then ids decide."""
+    """Candidates in exact order: those within ``slack`` of a neighbor are rescored in float64; ties go by id."""
     rows, ids, scores = found
     is_near = (rows[1:] == rows[:-1]) & (scores[:-1] - scores[1:] <= slack[rows[1:]])
     unsure = np.flatnonzero(np.append(is_near, False) | np.append(False, is_near))
@@ -305,7 +300,7 @@ def _settled(
         return found
     pairs = queries[rows[unsure]].astype(np.float64), vectors[ids[unsure]].astype(np.float64)
     scores[unsure] = measure.exact(*pairs)
-    # sorted runs stay where they are, so that sorting the unsure ones alone is enough
+    # runs of unsure candidates keep their position, so sorting them alone is enough
     order = unsure[np.lexsort((ids[unsure], -scores[unsure], rows[unsure]))]
     ids[unsure], scores[unsure] = ids[order], scores[order]
     return found

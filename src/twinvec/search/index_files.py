@@ -1,4 +1,4 @@
-"""Indexes by kind: create, save, load. The exact index is here; FAISS's are in ``faiss``."""
+"""Create, save and load an index of any kind. The exact index is here; the FAISS ones are in ``faiss``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from twinvec.ownership import INDEX
 from twinvec.search.exact import Hits, search
 from twinvec.search.faiss import FaissIndex
 from twinvec.search.index import Index, IndexKind, IndexSettings
-from twinvec.search.measures import check_widths, unit_rows_of
+from twinvec.search.measures import check_width, unit_rows_of
 from twinvec.types import Array, Vectors
 from twinvec.vectors import numeric_rows
 
 __all__ = ["load_index", "new_index", "save_index"]
 
 FILE = "vectors.npy"
+SETTINGS_FILE = "index.json"
+REBUILD = "Rebuild the index."
 
 
 class ExactIndex:
-    """Vectors at length 1, compared one and all. What was read from a file stays there, mapped."""
+    """Exact search over vectors scaled to length 1. Vectors loaded from a file stay memory-mapped."""
 
     def __init__(self, settings: IndexSettings, width: int, vectors: Vectors) -> None:
         self.settings, self.width = settings, width
@@ -33,17 +35,17 @@ class ExactIndex:
 
     @classmethod
     def empty(cls, settings: IndexSettings, width: int) -> ExactIndex:
-        """An index without vectors."""
+        """Create an index without vectors."""
         return cls(settings, width, np.empty((0, width), dtype=np.float32))
 
     @classmethod
     def read(cls, folder: Path, settings: IndexSettings, width: int) -> ExactIndex:
-        """The index in a folder."""
-        vectors = mapped_vectors(folder / FILE, hint="Build the index again.")
+        """Load the index from a folder."""
+        vectors = mapped_vectors(folder / FILE, hint=REBUILD)
         if vectors.shape[1] != width or vectors.dtype != np.float32:
             raise InputError(
-                f"{folder / FILE} holds {vectors.dtype} of shape {vectors.shape}, but the index has the width {width}.",
-                hint="Build the index again.",
+                f"{folder / FILE} has {vectors.dtype} of shape {vectors.shape}, but needs float32 of width {width}.",
+                hint=REBUILD,
             )
         return cls(settings, width, vectors)
 
@@ -52,16 +54,16 @@ class ExactIndex:
 
     @property
     def is_trained(self) -> bool:
-        """There is nothing to learn."""
+        """Always true: nothing to train."""
         return True
 
     def train(self, sample: Array) -> None:
-        """There is nothing to learn."""
+        """Do nothing: there is nothing to train."""
 
     def add(self, vectors: ArrayLike) -> None:
         """Add vectors ``(n, width)``."""
         rows = numeric_rows(vectors, "vectors")
-        check_widths(rows, self._parts[0])
+        check_width(rows, self.width)
         units = unit_rows_of(rows)
         self._parts.append(units.copy() if units is rows else units)  # the caller's array may change
 
@@ -76,11 +78,9 @@ class ExactIndex:
         return self._parts[0]
 
     def write(self, folder: Path) -> None:
-        """Put the vectors into a folder."""
+        """Write the vectors to a folder."""
         np.save(folder / FILE, self.vectors())
 
-
-SETTINGS_FILE = "index.json"
 
 CLASSES: dict[IndexKind, type[ExactIndex] | type[FaissIndex]] = {
     "exact": ExactIndex,
@@ -89,39 +89,40 @@ CLASSES: dict[IndexKind, type[ExactIndex] | type[FaissIndex]] = {
     "ivf-sq8": FaissIndex,
     "ivf-pq": FaissIndex,
 }
-AGAIN = "Build the index again."
 
 
 def new_index(settings: IndexSettings, width: int) -> Index:
-    """An empty index."""
+    """Create an empty index."""
     return CLASSES[settings.kind].empty(settings, width)
 
 
 def save_index(index: Index, folder: str | Path, *, replace: bool = False) -> None:
-    """Write an index to a folder, which appears only when it is complete."""
+    """Write an index to a folder, which appears only once it is complete."""
     facts = {"format": INDEX.format, "settings": asdict(index.settings), "width": index.width, "n_vectors": len(index)}
     try:
         with new_folder(Path(folder), INDEX, replace=replace) as partial:
             index.write(partial)
             write_json(partial / SETTINGS_FILE, facts)
-    except (OSError, RuntimeError) as error:  # the second is FAISS's
+    except (OSError, RuntimeError) as error:  # FAISS raises RuntimeError
         reason = str(error).splitlines()[0]
-        raise InputError(f"Cannot write the index {folder}: {reason}.", hint="Is the disk full?") from error
+        raise InputError(
+            f"Cannot write the index {folder}: {reason}.", hint="Check the disk space and the permissions."
+        ) from error
 
 
 def load_index(folder: str | Path) -> Index:
-    """An index that ``save_index`` has written."""
+    """Load an index written by ``save_index``."""
     path = Path(folder)
     facts = read_json(path / SETTINGS_FILE)
     if not facts:
-        raise InputError(f"{path} holds no index: there is no {SETTINGS_FILE}.", hint="Write one with save_index.")
-    checked = JsonObject(facts, path / SETTINGS_FILE, InputError, AGAIN)
+        raise InputError(f"{path} is not an index: it has no {SETTINGS_FILE}.", hint="Create one with save_index.")
+    checked = JsonObject(facts, path / SETTINGS_FILE, InputError, REBUILD)
     checked.only(("format", "settings", "width", "n_vectors")).word("format", choices=[INDEX.format])
     settings, width = _settings(checked.inner("settings")), checked.integer("width")
     n_vectors = checked.integer("n_vectors", least=0, most=LARGEST_EXACT)
     index: Index = CLASSES[settings.kind].read(path, settings, width)
     if len(index) != n_vectors:
-        raise InputError(f"{path} holds {len(index)} vectors, but says {n_vectors}.", hint=AGAIN)
+        raise InputError(f"{path} has {len(index)} vectors, but {SETTINGS_FILE} says {n_vectors}.", hint=REBUILD)
     return index
 
 

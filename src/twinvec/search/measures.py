@@ -1,4 +1,4 @@
-"""How rows are checked, read in blocks, and scored; single pairs are scored without rounding error."""
+"""Check rows, read them in blocks, and score them; single pairs are scored in float64."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from twinvec.vectors import ROWS_AT_ONCE, SIMILARITIES, check_finite
 
 __all__ = [
     "MEASURES",
-    "Block",
     "Measure",
     "blocks_of",
-    "check_widths",
+    "check_width",
     "find_measure",
     "lengths_of",
     "product_rounding",
@@ -26,42 +25,42 @@ __all__ = [
     "unit_rows_of",
 ]
 
-UNIT = 2.0**-21  # lengths this near to 1 count as 1; those of float32 vectors of length 1 are within 2 ** -23
-LEAST_SQUARE, MOST_SQUARE = 1e-30, 1e30  # squares of float32 lengths beyond these lose digits, or overflow
+UNIT = 2.0**-21  # lengths this close to 1 count as 1; float32 unit vectors are within 2 ** -23
+LEAST_SQUARE, MOST_SQUARE = 1e-30, 1e30  # beyond these, squared float32 lengths lose digits or overflow
 
 
 class Block(NamedTuple):
-    """Some rows ``(n, width)`` that begin at row ``start`` of all, and their lengths ``(n,)``."""
+    """Rows ``(n, width)`` from row ``start`` of all on, and their lengths ``(n,)``."""
 
     start: int
     rows: Vectors
     lengths: NDArray[np.float64]
 
 
-def check_widths(queries: Array, vectors: Array) -> None:
-    """Refuse queries ``(n, width)`` that are not as wide as the vectors ``(m, width)``."""
-    if queries.shape[1] != vectors.shape[1]:
+def check_width(queries: Array, width: int) -> None:
+    """Raise an error if the queries ``(n, width)`` do not have the width of the vectors."""
+    if queries.shape[1] != width:
         raise InputError(
-            f"The queries have width {queries.shape[1]}, the vectors {vectors.shape[1]}.",
-            hint="Use one model for both.",
+            f"The queries have width {queries.shape[1]}, but the vectors have width {width}.",
+            hint="Use the same model for both.",
         )
 
 
 def blocks_of(vectors: Array, n_rows: int, name: str = "vectors") -> Iterator[Block]:
-    """All rows of ``vectors`` in blocks of ``n_rows``, each checked and in float32."""
+    """The rows of ``vectors`` in blocks of ``n_rows``, checked and in float32."""
     for start in range(0, len(vectors), n_rows):
         rows = np.ascontiguousarray(vectors[start : start + n_rows], dtype=np.float32)
         yield Block(start, rows, lengths_of(rows, name, start=start))
 
 
 def lengths_of(rows: Vectors, name: str, *, start: int = 0) -> NDArray[np.float64]:
-    """The length of every row, ``(n, width)`` to ``(n,)``; rows with NaN or infinity are refused.
+    """The length of every row, ``(n, width)`` to ``(n,)``; raises an error for NaN or infinity.
 
     >>> lengths_of(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32), "vectors").tolist()
     [5.0, 0.0]
     """
     squares = np.einsum("ij,ij->i", rows, rows).astype(np.float64)
-    odd = np.flatnonzero(~((squares > LEAST_SQUARE) & (squares < MOST_SQUARE)))  # NaN is odd, too
+    odd = np.flatnonzero(~((squares > LEAST_SQUARE) & (squares < MOST_SQUARE)))  # includes NaN
     if len(odd):
         check_finite(rows, name, start=start)
         wide = rows[odd].astype(np.float64)
@@ -70,7 +69,7 @@ def lengths_of(rows: Vectors, name: str, *, start: int = 0) -> NDArray[np.float6
 
 
 def unit_rows_of(vectors: Array, name: str = "vectors") -> Vectors:
-    """All rows ``(n, width)`` at length 1 in float32; not copied if they are that already.
+    """All rows ``(n, width)`` scaled to length 1, in float32; not copied if they already are.
 
     >>> unit_rows_of(np.array([[0, 2], [0, 0]])).tolist()
     [[0.0, 1.0], [0.0, 0.0]]
@@ -86,7 +85,7 @@ def unit_rows_of(vectors: Array, name: str = "vectors") -> Vectors:
 
 
 def unit_block(rows: Vectors, lengths: NDArray[np.float64]) -> Vectors:
-    """Rows ``(n, width)`` at length 1, with their lengths ``(n,)`` known; not copied if they are so already.
+    """Rows ``(n, width)`` scaled to length 1, given their lengths ``(n,)``; not copied if they already are.
 
     >>> unit_block(np.array([[0.0, 2.0]], dtype=np.float32), np.array([2.0])).tolist()
     [[0.0, 1.0]]
@@ -107,11 +106,11 @@ Lengths = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A similarity in its three forms.
+    """A similarity: fast for blocks, exact for pairs.
 
-    ``prepare`` readies rows ``(n, width)`` with their lengths ``(n,)`` once; ``score`` compares two blocks of ready
-    rows into ``out``, ``(n, m)``; ``rounding`` bounds the error of these scores for queries of some lengths ``(n,)``,
-    vectors up to a length, and a width; ``exact`` scores row ``i`` with row ``i`` in float64.
+    ``prepare`` prepares rows ``(n, width)``, given their lengths ``(n,)``; ``score`` compares two blocks of prepared
+    rows into ``out``, ``(n, m)``; ``rounding`` bounds the error of these scores, given the lengths ``(n,)`` of the
+    queries, the longest vector and the width; ``exact`` scores row ``i`` with row ``i`` in float64.
     """
 
     prepare: Callable[[Vectors, Lengths], Vectors]
@@ -121,16 +120,16 @@ class Measure:
 
 
 def find_measure(name: str) -> Measure:
-    """The measure of that name, or an error that lists the known ones."""
+    """Return the measure with this name; the error for an unknown name lists the known ones."""
     check_name("similarity", name, MEASURES)
     return MEASURES[name]
 
 
 def product_rounding(width: int) -> float:
-    """The most by which a float32 product of rows of length 1 can be off, in whatever order it is summed up.
+    """The largest error of a float32 product of rows of length 1, in any order of summation.
 
-    Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1: ``width`` half units in the last place; and
-    room for rows that are only nearly of length 1.
+    Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1: ``width`` half units in the last place, plus
+    a margin for rows whose length is only nearly 1.
     """
     return width * HALF_ULP + 3 * UNIT
 
@@ -162,28 +161,20 @@ def _cosine(left: Array, right: Array) -> Array:
 
 MEASURES: dict[str, Measure] = {
     "cosine": Measure(
-        unit_block,
-        _product,
-        lambda lengths, longest, width: np.full(len(lengths), product_rounding(width)),
-        _cosine,
+        unit_block, _product, lambda lengths, longest, width: np.full(len(lengths), product_rounding(width)), _cosine
     ),
-    "dot": Measure(
-        _as_is,
-        _product,
-        lambda lengths, longest, width: lengths * longest * product_rounding(width),
-        _dot,
-    ),
+    "dot": Measure(_as_is, _product, lambda lengths, longest, width: lengths * longest * product_rounding(width), _dot),
     "euclidean": Measure(
         _as_is,
         _other("euclidean"),
-        # the float64 squares cancel for near rows; and the distance is rounded to float32
+        # float64 squares cancel for similar rows, and the distance is rounded to float32
         lambda lengths, longest, width: (lengths + longest) * (np.sqrt(width * 2.0**-52) + 2 * HALF_ULP),
         lambda left, right: -np.linalg.norm(left - right, axis=1),
     ),
     "manhattan": Measure(
         _as_is,
         _other("manhattan"),
-        # numpy sums up in eight strands of at most 16 numbers, then in pairs
+        # numpy sums eight strands of at most 16 numbers, then pairwise
         lambda lengths, longest, width: (lengths + longest) * np.sqrt(width) * (24 + np.log2(width + 1)) * HALF_ULP,
         lambda left, right: -np.abs(left - right).sum(axis=1),
     ),

@@ -1,7 +1,7 @@
-"""Hard negatives: texts that a model takes to be near an anchor although they are not its positives.
+"""Hard negatives: texts that a model scores as similar to an anchor although they are not its positives.
 
-What scores as high as the true positive is more likely an answer that nobody marked than a mistake, so a negative must
-score lower than the positive by a margin.
+A text that scores as high as the true positive is more likely an unlabeled positive than a mistake of the model, so a
+negative must score lower than the positive by a margin.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from twinvec.search.exact import search
 from twinvec.types import Ids, Vectors
 from twinvec.vectors import checked_rows, numeric_rows, similarity_pairwise
 
-__all__ = ["Mined", "NegativeSettings", "Negatives", "Triplet", "hard_negatives", "mine_negatives", "mine_triplets"]
+__all__ = ["Mined", "NegativeSettings", "hard_negatives", "mine_negatives", "mine_triplets"]
 
 
 @dataclass(frozen=True, slots=True)
 class NegativeSettings:
     """How negatives are chosen.
 
-    ``n`` for each pair; each at least ``margin`` below the score of the pair, and not above ``highest``, if given;
-    the best ``skip`` of those left are passed over. ``depth`` candidates are looked at for each anchor.
+    ``n`` per pair, each at least ``margin`` below the score of the pair and at most ``highest``, if set. The best
+    ``skip`` of these are skipped. ``depth`` candidates are examined per anchor.
     """
 
     n: int = 1
@@ -47,16 +47,16 @@ class NegativeSettings:
         check_at_least(1, n=self.n, depth=self.depth)
         check_at_least(0, skip=self.skip)
         if not (np.isfinite(self.margin) and self.margin >= 0):
-            raise InputError(f"margin must be a number of at least 0, got {self.margin}.")
+            raise InputError(f"margin must be a finite number of at least 0, got {self.margin}.")
         if self.n + self.skip > self.depth:
             raise InputError(
-                f"{self.n} negatives after {self.skip} skipped are more than the depth of {self.depth}.",
-                hint="Look deeper, or ask for fewer.",
+                f"n + skip is {self.n + self.skip}, more than the depth of {self.depth}.",
+                hint="Raise depth, or lower n or skip.",
             )
 
 
 class Negatives(NamedTuple):
-    """Negative ``i`` is row ``ids[i]`` of the pool, for pair ``pairs[i]``; by pair, hardest first. All ``(n,)``."""
+    """Negative ``i`` of pair ``pairs[i]`` is row ``ids[i]`` of the pool; by pair, hardest first. All ``(n,)``."""
 
     pairs: Ids
     ids: Ids
@@ -64,7 +64,7 @@ class Negatives(NamedTuple):
 
 
 class Triplet(NamedTuple):
-    """An example that ``twinvec train`` reads."""
+    """A training example as ``twinvec train`` reads it."""
 
     anchor: str
     positive: str
@@ -79,18 +79,17 @@ def hard_negatives(
     known: tuple[ArrayLike, ArrayLike],
     settings: NegativeSettings | None = None,
 ) -> Negatives:
-    """Rows of ``pool`` ``(m, width)`` that are near an anchor but not among its positives.
+    """Rows of ``pool`` ``(m, width)`` that are similar to an anchor but not among its positives.
 
-    ``anchors`` and ``positives`` are ``(n, width)``, pair by pair. ``known`` are two equally long lists, pairs and
-    rows of the pool, that must not be taken: the positives of the same anchor. A pair may get fewer than asked for.
+    ``anchors`` and ``positives`` are ``(n, width)``, pair by pair. ``known`` are two lists of equal length, pairs and
+    rows of the pool, to exclude: the positives of the same anchor. A pair may get fewer than ``n`` negatives.
     """
     settings = settings or NegativeSettings()
-    asked, answers = checked_rows(anchors, "anchors"), checked_rows(positives, "positives")
-    stored = numeric_rows(pool, "pool")
-    highest = similarity_pairwise(asked, answers) - np.float32(settings.margin)
+    anchor_rows, stored = checked_rows(anchors, "anchors"), numeric_rows(pool, "pool")
+    highest = similarity_pairwise(anchor_rows, checked_rows(positives, "positives")) - np.float32(settings.margin)
     if settings.highest is not None:
         highest = np.minimum(highest, np.float32(settings.highest))
-    hits = search(asked, stored, k=settings.depth)
+    hits = search(anchor_rows, stored, k=settings.depth)
     flat = np.arange(len(hits.ids))[:, None] * len(stored) + hits.ids
     taken = np.asarray(known[0], dtype=np.int64) * len(stored) + np.asarray(known[1], dtype=np.int64)
     is_allowed = (hits.scores <= highest[:, None]) & ~np.isin(flat, taken)
@@ -108,8 +107,8 @@ def mine_triplets(
 ) -> list[Triplet]:
     """Triplets from pairs of an anchor and its positive; negatives come from all positives and from ``pool``.
 
-    Texts that are equal but for case, punctuation and white space count as the same. No negative is a positive of the
-    same anchor, or the anchor itself.
+    Texts that differ only in case, punctuation and white space count as equal. No negative equals the anchor or one of
+    its positives.
     """
     if not pairs:
         raise InputError("There are no pairs to mine negatives for.")
@@ -130,7 +129,7 @@ def mine_triplets(
 
 
 def _known_rows(pairs: Sequence[tuple[str, str]], candidates: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Pairs, and rows of the candidates that are the pair's anchor or one of that anchor's positives."""
+    """Pairs, and the candidate rows that equal the pair's anchor or one of that anchor's positives."""
     rows: dict[str, list[int]] = {}
     for row, text in enumerate(candidates):
         rows.setdefault(text_key(text), []).append(row)
@@ -143,7 +142,7 @@ def _known_rows(pairs: Sequence[tuple[str, str]], candidates: Sequence[str]) -> 
 
 
 class Mined(NamedTuple):
-    """How many triplets were written, for how many of the different pairs (``n_served`` of ``n_pairs``)."""
+    """The number of triplets written, and of distinct pairs with a negative (``n_served`` of ``n_pairs``)."""
 
     n_triplets: int
     n_served: int
@@ -162,8 +161,8 @@ def mine_negatives(
 ) -> Mined:
     """Read pairs from a file, find hard negatives for them, and write triplets to train on.
 
-    ``source`` has the columns anchor and positive, or is a ``DataSource`` of the kind ranked that says which they are.
-    ``pool`` is a file of more texts that may be negatives. The settings are those of :func:`mine_triplets`.
+    ``source`` has the columns anchor and positive, or is a ``DataSource`` of the kind ranked that names them.
+    ``pool`` is a file of additional candidate texts. The settings are those of :func:`mine_triplets`.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -179,7 +178,7 @@ def mine_negatives(
     others = list(read_texts(str(pool))) if pool is not None else []
     found = mine_triplets(pairs, as_embedder(model).embed, pool=others, settings=settings)
     if not found:
-        raise InputError("No pair has a negative within these limits.", hint="Lower --margin, or raise --depth.")
+        raise InputError("No negative was found within these limits.", hint="Lower --margin, or raise --depth.")
     write_rows(found, Triplet._fields, target, replace=replace, csv_safe=csv_safe)
     n_served = len({(triplet.anchor, triplet.positive) for triplet in found})
     return Mined(len(found), n_served, len(set(pairs)))

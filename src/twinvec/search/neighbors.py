@@ -1,4 +1,4 @@
-"""The nearest other rows of every row, the graph they form, and near-duplicates."""
+"""Nearest neighbors of every row, the graph they form, and near-duplicates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Graph(NamedTuple):
-    """The neighbours of row ``i`` are ``ids[starts[i] : starts[i + 1]]``, rising; every edge is there both ways.
+    """The neighbors of row ``i`` are ``ids[starts[i] : starts[i + 1]]``, sorted; edges are stored in both directions.
 
     ``starts`` is ``(n + 1,)``, ``ids`` ``(2 * edges,)``.
     """
@@ -40,23 +40,23 @@ class Graph(NamedTuple):
 
     @property
     def counts(self) -> Ids:
-        """How many neighbours each row has, ``(n,)``."""
+        """The number of neighbors of each row, ``(n,)``."""
         return np.diff(self.starts)
 
     def of(self, row: int) -> NDArray[np.int32]:
-        """The neighbours of one row."""
+        """The neighbors of one row."""
         return self.ids[self.starts[row] : self.starts[row + 1]]
 
 
 def graph_of(pairs: Iterable[Pairs], n: int) -> Graph:
-    """The graph of ``n`` rows with an edge for each pair, given in as many lists as there are; no pair comes twice.
+    """The graph of ``n`` rows with an edge for each pair of all lists; no pair may occur twice.
 
     >>> graph = graph_of([Pairs(np.array([0, 1]), np.array([2, 2]), np.ones(2, np.float32))], 3)
     >>> [graph.of(row).tolist() for row in range(3)]
     [[2], [2], [0, 1]]
     """
-    # One end in the upper half of a number, one in the lower; sorting in place needs no memory beyond the edges.
-    parts = [(_joined(part.left, part.right), _joined(part.right, part.left)) for part in pairs]
+    # Each edge is one integer, with its ends in the upper and lower half: sorting in place needs no extra memory.
+    parts = [((part.left << 32) + part.right, (part.right << 32) + part.left) for part in pairs]
     edges = np.concatenate([np.empty(0, dtype=np.int64), *(part for both in parts for part in both)])
     del parts
     edges.sort()
@@ -64,25 +64,21 @@ def graph_of(pairs: Iterable[Pairs], n: int) -> Graph:
     return Graph(np.concatenate([[0], np.cumsum(counts)]), edges.astype(np.int32))  # the cast keeps the lower half
 
 
-def _joined(upper: Ids, lower: Ids) -> Ids:
-    return (upper << 32) + lower
-
-
 def neighbors(vectors: ArrayLike, k: int = 10) -> Hits:
-    """The ``k`` other rows nearest to each row by cosine: ``(n, width)`` gives hits ``(n, min(k, n - 1))``.
+    """The ``k`` nearest other rows of each row of ``(n, width)`` by cosine, as hits ``(n, min(k, n - 1))``.
 
     >>> neighbors([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], k=1).ids.tolist()
     [[2], [2], [0]]
     """
     rows = checked_rows(vectors, "vectors")
     check_at_least(1, k=k)
-    return without_self(search(rows, rows, k=k + 1)) if len(rows) else Hits(*search(rows, rows, k=k))
+    return without_self(search(rows, rows, k=k + 1)) if len(rows) else search(rows, rows, k=k)
 
 
 def without_self(hits: Hits) -> Hits:
-    """Hits ``(n, k + 1)`` of rows among themselves, without each row's own id: ``(n, k)``.
+    """Remove each row's own id from hits ``(n, k + 1)`` of rows among themselves: ``(n, k)``.
 
-    A row that is not among its own hits, because as many equal ones come before it, loses its last hit.
+    A row that is missing from its own hits, because too many equal rows come before it, loses its last hit.
     """
     is_self = hits.ids == np.arange(len(hits.ids))[:, None]
     is_self[~is_self.any(axis=1), -1] = True
@@ -91,9 +87,9 @@ def without_self(hits: Hits) -> Hits:
 
 
 def neighbor_pairs(hits: Hits, *, rows: Ids | None = None, threshold: float | None = None) -> Pairs:
-    """The pairs that hits ``(n, k)`` make with the rows they were found for, each once, best first.
+    """The pairs of each row with its hits ``(n, k)``, each pair once, best first.
 
-    ``rows`` ``(n,)`` says which these are; by default all, from 0. Ids of -1 are no hits.
+    ``rows`` ``(n,)`` are the rows of the queries (default: 0, 1, ...). Ids of -1 are ignored.
 
     >>> neighbor_pairs(neighbors([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]], k=1)).right.tolist()
     [2, 2]
@@ -108,7 +104,7 @@ def neighbor_pairs(hits: Hits, *, rows: Ids | None = None, threshold: float | No
 
 
 def different_pairs(pairs: Pairs) -> Pairs:
-    """Each pair once, with the first score it comes with.
+    """Each pair once, with its first score.
 
     >>> pairs = Pairs(np.array([0, 1, 0]), np.array([2, 2, 2]), np.array([0.5, 0.4, 0.5], np.float32))
     >>> different_pairs(pairs).left.tolist()
@@ -119,7 +115,7 @@ def different_pairs(pairs: Pairs) -> Pairs:
 
 
 class Duplicates(NamedTuple):
-    """Rows to keep, ``(kept,)``, rising; rows to remove, and for each the kept row it repeats and their score."""
+    """Rows to keep, ``(kept,)``, sorted; rows to remove, and for each the kept row it repeats and their score."""
 
     kept: Ids
     removed: Ids
@@ -130,9 +126,9 @@ class Duplicates(NamedTuple):
 def duplicate_rows(
     vectors: ArrayLike, threshold: float = 0.95, *, keep: Keep = "first", lengths: ArrayLike | None = None
 ) -> Duplicates:
-    """Rows of ``vectors`` ``(n, width)`` that repeat others, by a cosine of at least ``threshold``, exactly.
+    """Rows of ``vectors`` ``(n, width)`` that repeat others with a cosine of at least ``threshold``; exact search.
 
-    ``keep`` prefers the row that comes first, or that of the longest text, by ``lengths`` ``(n,)``.
+    ``keep`` prefers the first row, or the one with the longest text, by ``lengths`` ``(n,)``.
 
     >>> duplicate_rows([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]]).removed.tolist()
     [2]
@@ -143,8 +139,8 @@ def duplicate_rows(
 
 
 def choose_duplicates(graph: Graph, order: Ids, vectors: Array) -> Duplicates:
-    """What to keep of the rows of ``vectors`` ``(n, width)``, taken in ``order`` ``(n,)``, given which are alike."""
-    repeated = np.full(len(order), -1, dtype=np.int64)  # the kept row that each one repeats: itself if it is kept
+    """Choose which rows of ``vectors`` ``(n, width)`` to keep, by a graph of similar rows and an ``order`` ``(n,)``."""
+    repeated = np.full(len(order), -1, dtype=np.int64)  # the kept row that each row repeats; itself if it is kept
     for row in order[graph.counts[order] > 0].tolist():
         if repeated[row] < 0:
             near = graph.of(row)
@@ -157,7 +153,7 @@ def choose_duplicates(graph: Graph, order: Ids, vectors: Array) -> Duplicates:
 
 
 def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Duplicates) -> Duplicates:
-    """What is found among the ``different`` texts, as rows of all ``texts``; equal ones repeat the first of them.
+    """Duplicates among the ``different`` texts as rows of all ``texts``; equal texts repeat the first of them.
 
     >>> alone = Duplicates(np.array([0, 1]), *(np.empty(0, dtype=np.int64),) * 2, np.empty(0, dtype=np.float32))
     >>> with_equal_texts(["a", "b", "a"], ["a", "b"], alone).repeated.tolist()
@@ -176,11 +172,11 @@ def with_equal_texts(texts: Sequence[str], different: Sequence[str], found: Dupl
 
 
 def preference(n: int, keep: Keep, lengths: ArrayLike | None) -> Ids:
-    """The order in which ``n`` rows are preferred, ``(n,)``."""
+    """The rows from most to least preferred, ``(n,)``."""
     check_name("text to keep", keep, KEEPS)
     if keep == "first":
         return np.arange(n)
     longest = np.asarray([] if lengths is None else lengths)
     if longest.shape != (n,):
-        raise InputError(f"keep='longest' needs the length of each of the {n} texts, got shape {longest.shape}.")
+        raise InputError(f"keep='longest' needs lengths of shape ({n},), got shape {longest.shape}.")
     return np.argsort(-longest, kind="stable")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError, check_at_least
-from twinvec.search.exact import Workers, best_order, first_thresholds
+from twinvec.search.exact import Workers, best_order, equal_parts, first_thresholds
 from twinvec.search.measures import MEASURES, product_rounding, unit_rows_of
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vectors import numeric_rows
@@ -25,7 +24,6 @@ __all__ = [
     "join_pairs",
     "most_similar_pairs",
     "no_pairs",
-    "triangle_blocks",
 ]
 
 PAIRS_AT_ONCE = 8192  # 50 MB of float64 rows of width 384
@@ -39,23 +37,23 @@ class Pairs(NamedTuple):
     scores: NDArray[np.float32]
 
     def take(self, indices: Ids | NDArray[np.bool_] | slice) -> Pairs:
-        """Some of the pairs."""
+        """The pairs at ``indices``."""
         return Pairs(self.left[indices], self.right[indices], self.scores[indices])
 
 
 def no_pairs() -> Pairs:
-    """A list of none."""
+    """An empty list of pairs."""
     empty = np.empty(0, dtype=np.int64)
     return Pairs(empty, empty, np.empty(0, dtype=np.float32))
 
 
 def join_pairs(parts: Sequence[Pairs]) -> Pairs:
-    """All pairs of several lists, one list after the other."""
+    """Concatenate several lists of pairs."""
     return Pairs(*(np.concatenate(arrays) for arrays in zip(no_pairs(), *parts, strict=True)))
 
 
 def best_first(pairs: Pairs, k: int | None = None) -> Pairs:
-    """The ``k`` best pairs (default: all) from the best down; those with equal scores by left, then right.
+    """The ``k`` best pairs (default: all), best first; ties by left, then right.
 
     >>> pairs = Pairs(np.array([0, 1, 0]), np.array([2, 3, 1]), np.array([0.5, 0.9, 0.5], np.float32))
     >>> best_first(pairs).right.tolist()
@@ -64,7 +62,7 @@ def best_first(pairs: Pairs, k: int | None = None) -> Pairs:
     order = best_order(pairs.scores)
     if k is not None and k < len(order):
         n_tied = np.count_nonzero(pairs.scores[order[k:]] == pairs.scores[order[k - 1]])
-        order = order[: k + n_tied]  # with all that are tied for place k
+        order = order[: k + n_tied]  # including all ties at rank k
     pairs = pairs.take(order)
     is_tied = pairs.scores[1:] == pairs.scores[:-1]
     tied = np.flatnonzero(np.append(is_tied, False) | np.append(False, is_tied))
@@ -76,7 +74,7 @@ def best_first(pairs: Pairs, k: int | None = None) -> Pairs:
 
 
 def exact_cosines(rows: Array, left: Ids, right: Ids) -> NDArray[np.float32]:
-    """Cosines of rows ``(n, width)``, by pairs ``(m,)``, computed in float64 and then rounded."""
+    """Cosines of pairs ``(m,)`` of rows ``(n, width)``, computed in float64 and then rounded to float32."""
     scores = np.empty(len(left), dtype=np.float32)
     for start in range(0, len(left), PAIRS_AT_ONCE):
         part = slice(start, start + PAIRS_AT_ONCE)
@@ -86,29 +84,25 @@ def exact_cosines(rows: Array, left: Ids, right: Ids) -> NDArray[np.float32]:
 
 
 class PairBlock(NamedTuple):
-    """Rows ``left`` with rows ``right``: two ranges that do not meet, or the same one twice."""
+    """Rows ``left`` with rows ``right``: two ranges that are disjoint or equal."""
 
     left: slice
     right: slice
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether both are the same rows, so that half of the block is not wanted."""
+        """Whether both ranges are equal, so that half of the block is redundant."""
         return self.left == self.right
 
 
-def triangle_blocks(n: int, n_rows: int, n_columns: int) -> Iterator[PairBlock]:
-    """Blocks that cover every pair of ``n`` rows once, the largest first; none is larger than asked.
+def triangle_blocks(stop: int, n_rows: int, n_columns: int, *, start: int = 0) -> Iterator[PairBlock]:
+    """Blocks of at most ``(n_rows, n_columns)`` that cover every pair of rows once, largest first.
 
-    Blocks on the diagonal are half as high as others, because half of what they compute is not wanted.
+    Blocks on the diagonal are half as high, because half of their scores are redundant.
 
     >>> [(block.left.start, block.right.start) for block in triangle_blocks(4, 2, 4)]
     [(0, 2), (0, 1), (0, 0), (1, 1), (2, 3), (2, 2), (3, 3)]
     """
-    yield from _triangle(0, n, n_rows, n_columns)
-
-
-def _triangle(start: int, stop: int, n_rows: int, n_columns: int) -> Iterator[PairBlock]:
     if stop - start <= max(n_rows // 2, 1):
         if stop > start:
             yield PairBlock(slice(start, stop), slice(start, stop))
@@ -117,32 +111,31 @@ def _triangle(start: int, stop: int, n_rows: int, n_columns: int) -> Iterator[Pa
     for left in _even_slices(start, middle, n_rows):
         for right in _even_slices(middle, stop, n_columns):
             yield PairBlock(left, right)
-    yield from _triangle(start, middle, n_rows, n_columns)
-    yield from _triangle(middle, stop, n_rows, n_columns)
+    yield from triangle_blocks(middle, n_rows, n_columns, start=start)
+    yield from triangle_blocks(stop, n_rows, n_columns, start=middle)
 
 
 def _even_slices(start: int, stop: int, longest: int) -> Iterator[slice]:
-    """Slices of about equal length, none longer than ``longest``: a short last one would keep BLAS from its best."""
-    count = -(-(stop - start) // longest)
-    ends = [start + (stop - start) * part // count for part in range(count + 1)]
-    return (slice(first, last) for first, last in pairwise(ends))
+    """Slices of about equal length, none longer than ``longest``: a short last one would slow BLAS down."""
+    parts = equal_parts(stop - start, -(-(stop - start) // longest))
+    return (slice(start + part.start, start + part.stop) for part in parts)
 
 
 BLOCK_ROWS = 1280  # 26 MB of scores; smaller blocks keep BLAS waiting for its threads
-BLOCK_WIDTH = 4  # columns of a block by its rows
-SAMPLE_ROWS = 128  # from which the floor is guessed
-LIKELY = 1.3  # pairs that the guess aims at, for each of the k
-MOST_PAIRS = 100_000_000  # without a count; they take 2 GB
-LOWEST = float(np.finfo(np.float32).min)  # not -inf: the masked half of a diagonal block never gets in
+BLOCK_WIDTH = 4  # columns of a block per row
+SAMPLE_ROWS = 128  # rows from which the floor is estimated
+LIKELY = 1.3  # the estimate aims at this many times k pairs
+MOST_PAIRS = 100_000_000  # limit without k; they take 2 GB
+LOWEST = float(np.finfo(np.float32).min)  # not -inf, which masks half of a diagonal block
 
 
 def most_similar_pairs(vectors: ArrayLike, k: int | None = 100, *, threshold: float | None = None) -> Pairs:
     """The ``k`` pairs of rows with the highest cosine, best first. ``vectors`` is ``(n, width)``.
 
-    With ``threshold``, only pairs of at least that cosine; all of them if ``k`` is None. All ``n (n - 1) / 2`` pairs
-    are compared in float32. Which pairs get in is decided in float64, and so are scores next to 1, so that equal rows
-    score 1; the others keep the rounding of float32, which may swap pairs whose scores agree in six digits. Of more
-    than ``4 * k`` pairs that rounding cannot tell from place ``k``, any may get in.
+    With ``threshold``, only pairs with at least that cosine; all of them if ``k`` is None. All ``n (n - 1) / 2`` pairs
+    are compared in float32. Scores near the cutoff or near 1 are recomputed in float64, so that the selection is exact
+    and equal rows score 1; other scores keep their float32 rounding, which may swap pairs that agree in six digits. If
+    more than ``4 * k`` pairs are within rounding error of rank ``k``, any of them may be selected.
 
     >>> pairs = most_similar_pairs([[1.0, 0.0], [0.0, 1.0], [2.0, 0.1]], k=1)
     >>> pairs.left.tolist(), pairs.right.tolist()
@@ -156,15 +149,15 @@ def most_similar_pairs(vectors: ArrayLike, k: int | None = 100, *, threshold: fl
     units = unit_rows_of(rows)
     guess = likely_floor(units, k)
     pairs = _best_pairs(units, k, threshold, floor=guess)
-    if guess > LOWEST and len(pairs.scores) < k:  # rare, and only then is the work done twice
+    if guess > LOWEST and len(pairs.scores) < k:  # rare: the estimate was too high
         pairs = _best_pairs(units, k, threshold, floor=LOWEST)
     return pairs
 
 
 def all_pairs_above(vectors: ArrayLike, threshold: float) -> Iterator[Pairs]:
-    """All pairs of rows ``(n, width)`` with at least that cosine, block by block, in no order.
+    """All pairs of rows ``(n, width)`` with at least that cosine, block by block, unsorted.
 
-    What is near the threshold is decided in float64, and scores next to 1 are computed so.
+    Scores near the threshold or near 1 are computed in float64.
     """
     check_limits(None, threshold)
     rows = unit_rows_of(numeric_rows(vectors, "vectors"))
@@ -181,16 +174,16 @@ def all_pairs_above(vectors: ArrayLike, threshold: float) -> Iterator[Pairs]:
 
 
 def check_limits(k: int | None, threshold: float | None) -> None:
-    """Refuse a count below 1, a threshold that is no number, and the lack of both."""
+    """Raise an error if ``k`` is below 1, ``threshold`` is not finite, or both are None."""
     check_at_least(1, k=k)
     if threshold is not None and not np.isfinite(threshold):
-        raise InputError(f"threshold must be a number, got {threshold}.")
+        raise InputError(f"threshold must be a finite number, got {threshold}.")
     if k is None and threshold is None:
-        raise InputError("Without a count k there must be a threshold.", hint="Give k, threshold, or both.")
+        raise InputError("Neither k nor threshold is set.", hint="Set k, threshold, or both.")
 
 
 def _best_pairs(rows: Vectors, k: int, threshold: float | None, *, floor: float) -> Pairs:
-    """The best pairs of all that score at least ``floor``; ``rows`` have length 1."""
+    """The best pairs among those that score at least ``floor``; ``rows`` have length 1."""
     best = _BestPairs(k, threshold, slack=2 * product_rounding(rows.shape[1]), floor=floor)
     with Workers() as workers:
         for block, scores in _scored_blocks(rows):
@@ -199,7 +192,7 @@ def _best_pairs(rows: Vectors, k: int, threshold: float | None, *, floor: float)
 
 
 def _scored_blocks(rows: Vectors) -> Iterator[tuple[PairBlock, Vectors]]:
-    """All pairs of rows of length 1, in blocks with their scores, which are there until the next is asked for."""
+    """All pairs of rows of length 1, in blocks with their scores; the next block overwrites the scores."""
     room = np.empty(BLOCK_ROWS * BLOCK_WIDTH * BLOCK_ROWS, dtype=np.float32)
     for block in triangle_blocks(len(rows), BLOCK_ROWS, BLOCK_WIDTH * BLOCK_ROWS):
         left, right = rows[block.left], rows[block.right]
@@ -210,22 +203,22 @@ def _scored_blocks(rows: Vectors) -> Iterator[tuple[PairBlock, Vectors]]:
 
 
 def likely_floor(rows: Vectors, k: int) -> float:
-    """A score that somewhat more than ``k`` pairs should reach, told from some rows' scores with all others.
+    """A score that slightly more than ``k`` pairs should reach, estimated from a sample of ``rows`` ``(n, width)``.
 
-    ``rows`` is ``(n, width)``. The lowest of all numbers where there are too few rows to tell.
+    Returns the lowest float32 if there are too few rows for an estimate.
     """
     share = LIKELY * k / (len(rows) * (len(rows) - 1) / 2) if len(rows) > 1 else 1.0
     if len(rows) < 8 * SAMPLE_ROWS or share > 0.5:
         return LOWEST
-    indices = np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64)  # evenly, in case the rows are sorted
+    indices = np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64)  # evenly spaced, in case the rows are sorted
     scores = (rows[indices] @ rows.T).ravel()
-    scores[np.arange(SAMPLE_ROWS) * len(rows) + indices] = -1  # of each with itself
+    scores[np.arange(SAMPLE_ROWS) * len(rows) + indices] = -1  # each row with itself
     rank = max(1, round(share * len(scores)))
     return float(first_thresholds(scores[None, :], rank)[0])
 
 
 class _Found(NamedTuple):
-    """Indices ``(n,)`` in a block, counted row by row, with their scores ``(n,)``."""
+    """Flat indices ``(n,)`` into a block, with their scores ``(n,)``."""
 
     block: PairBlock
     indices: Ids
@@ -241,7 +234,7 @@ class _Found(NamedTuple):
 
 
 def _look(block: PairBlock, scores: Vectors, floor: float, workers: Workers) -> list[_Found]:
-    """Where the scores of a block reach the floor, in parts."""
+    """The scores of a block that reach the floor, in parts."""
     flat = scores.ravel()
 
     def look(part: slice) -> _Found:
@@ -252,7 +245,7 @@ def _look(block: PairBlock, scores: Vectors, floor: float, workers: Workers) -> 
 
 
 def _settled(pairs: Pairs, rows: Vectors, borders: list[float], slack: float) -> Pairs:
-    """The pairs, with scores in float64 where rounding may decide: next to 1, and next to where pairs get in or not."""
+    """Recompute scores in float64 where rounding matters: near 1, and near the cutoffs in ``borders``."""
     unsure = pairs.scores >= 1 - slack
     for border in borders:
         unsure |= np.abs(pairs.scores - border) <= slack
@@ -262,7 +255,7 @@ def _settled(pairs: Pairs, rows: Vectors, borders: list[float], slack: float) ->
 
 
 class _BestPairs:
-    """The best ``k`` pairs so far, and what rounding cannot tell from the last of them or from the threshold."""
+    """The best ``k`` pairs so far, and those within rounding error of the last of them or of the threshold."""
 
     def __init__(self, k: int, threshold: float | None, *, slack: float, floor: float) -> None:
         self.k, self.threshold, self.slack = k, threshold, slack
@@ -272,7 +265,7 @@ class _BestPairs:
         self._kept = no_pairs()
 
     def add(self, block: PairBlock, scores: Vectors, workers: Workers) -> None:
-        """Take what is good enough of the scores of a block."""
+        """Add the scores of a block that may be among the best."""
         if not self._found and not len(self._kept.scores) and self.k < scores.size:
             self.floor = max(self.floor, float(first_thresholds(scores.reshape(1, -1), self.k)[0]) - self.slack)
         for found in _look(block, scores, self.floor, workers):
@@ -283,7 +276,7 @@ class _BestPairs:
             self._raise_floor()
 
     def _raise_floor(self) -> None:
-        """Let the floor be the k-th best score, less what it may be off."""
+        """Raise the floor to the k-th best score, minus the rounding error."""
         scores = np.concatenate([self._kept.scores, *(found.scores for found in self._found)])
         self.floor = max(self.floor, self._last(scores) - self.slack)
         self._found = [kept for found in self._found if len((kept := found.above(self.floor)).indices)]
@@ -292,19 +285,19 @@ class _BestPairs:
             self._give_up_ties()
 
     def _give_up_ties(self) -> None:
-        """Where rounding cannot tell more pairs than can be kept: keep the first of the best, take only better ones."""
+        """When too many pairs are within rounding error: keep the first of the best, then accept only better ones."""
         pairs = join_pairs([self._kept, *(found.pairs() for found in self._found)])
         self._kept = pairs.take(best_order(pairs.scores)[: self.k])
         self._found, self._n_found = [], 0
         self.floor = float(np.nextafter(self._kept.scores[-1], np.float32(np.inf)))
 
     def _last(self, scores: NDArray[np.float32]) -> float:
-        """The k-th best of some scores, which it may reorder."""
+        """The k-th best score; reorders ``scores``."""
         scores.partition(len(scores) - self.k)
         return float(scores[len(scores) - self.k])
 
     def pairs(self, rows: Vectors) -> Pairs:
-        """The best of what is left, from the best down."""
+        """The best pairs, best first."""
         pairs = join_pairs([self._kept, *(found.above(self.floor).pairs() for found in self._found)])
         borders = [] if self.threshold is None else [self.threshold]
         if len(pairs.scores) > self.k:

@@ -1,4 +1,4 @@
-"""Texts that are alike: the most similar pairs, near-duplicates, and the best texts for a query."""
+"""Similar texts: the most similar pairs, near-duplicates, and the best texts for a query."""
 
 from __future__ import annotations
 
@@ -18,26 +18,20 @@ from twinvec.search.approximate import (
 )
 from twinvec.search.exact import search
 from twinvec.search.index import Index
-from twinvec.search.neighbors import (
-    Duplicates,
-    duplicate_rows,
-    neighbor_pairs,
-    neighbors,
-    with_equal_texts,
-)
+from twinvec.search.neighbors import Duplicates, duplicate_rows, neighbor_pairs, neighbors, with_equal_texts
 from twinvec.search.pairs import Pairs, most_similar_pairs
 from twinvec.types import Vectors
 
-__all__ = ["TextHit", "find_duplicates", "find_pairs", "listed_texts", "pair_index", "search_texts"]
+__all__ = ["find_duplicates", "find_pairs", "listed_texts", "pair_index", "search_texts"]
 
 Tell = Callable[[str], None]
 
-PER_TEXT = 10  # neighbors of each text that an index is asked for
-N_SAMPLE = 200  # queries by which the recall of an index is measured
+PER_TEXT = 10  # neighbors per text that an index returns
+N_SAMPLE = 200  # queries used to measure the recall of an index
 
 
 class TextHit(NamedTuple):
-    """A text that was found, its row in the list, counted from 0, and its score."""
+    """A search result: its row in the list, counted from 0, the text, and its score."""
 
     row: int
     text: str
@@ -55,16 +49,16 @@ def find_pairs(
     max_memory: int | None = None,
     tell: Tell | None = None,
 ) -> Pairs:
-    """The most similar pairs among some texts by cosine, best first: their rows ``left`` and ``right``, and ``scores``.
+    """The most similar pairs of texts by cosine, best first: their rows ``left`` and ``right``, and ``scores``.
 
     Args:
-        k: how many pairs.
-        threshold: only pairs with at least this cosine.
-        per_text: instead of the ``k`` best of all, each text with this many of the texts nearest to it.
-        method: exact compares all pairs; index compares those that an index finds near (extra: search); auto is exact
-            up to 200,000 texts.
-        max_memory: the most bytes that an index may take.
-        tell: gets lines about an index and its recall.
+        k: The number of pairs.
+        threshold: The lowest cosine of a pair.
+        per_text: Pair each text with this many of its nearest texts, instead of returning the ``k`` best pairs.
+        method: exact compares all pairs; index compares the neighbors that an index finds (extra: search); auto is
+            exact up to 200,000 texts.
+        max_memory: The memory limit of an index, in bytes.
+        tell: Called with lines about the index and its recall.
 
     >>> texts = ["A cat sits.", "Rain falls.", "A cat is sitting."]
     >>> pairs = find_pairs(texts, 1)
@@ -91,11 +85,11 @@ def find_duplicates(
     max_memory: int | None = None,
     tell: Tell | None = None,
 ) -> Duplicates:
-    """Which texts to keep, and which to remove because their cosine with a kept one is at least ``threshold``.
+    """Find the texts to keep, and those to remove because their cosine with a kept text is at least ``threshold``.
 
-    Rows are counted from 0; ``repeated`` has for each of ``removed`` the kept row that it repeats. No two kept texts
-    reach the threshold; by an index, a few may. ``keep`` prefers the first or the longest of several texts; ``method``,
-    ``max_memory`` and ``tell`` are as in :func:`find_pairs`.
+    Rows are counted from 0; ``repeated`` gives for each of ``removed`` the kept row that it repeats. No two kept texts
+    reach the threshold; with an index, a few may. ``keep`` prefers the first or the longest of similar texts;
+    ``method``, ``max_memory`` and ``tell`` are as in :func:`find_pairs`.
 
     >>> found = find_duplicates(["A cat sits.", "Rain falls.", "a cat sits"], 0.9)
     >>> found.kept.tolist(), found.removed.tolist(), found.repeated.tolist()
@@ -116,30 +110,30 @@ def find_duplicates(
 def search_texts(
     query: str, texts: Iterable[str], k: int = 10, *, model: ModelLike | Embedder = DEFAULT_MODEL
 ) -> list[TextHit]:
-    """The ``k`` texts that answer a query best, best first, by the model's own similarity; all are compared.
+    """The ``k`` best texts for a query, best first, by the model's own similarity; exact search.
 
     >>> search_texts("a kitten", ["Rain falls.", "A young cat sits."], 1)[0].text
     'A young cat sits.'
     """
     check_text(query, "query")
     listed, embedder = listed_texts(texts), as_embedder(model)
-    asked, stored = embed_texts(embedder, [query], role="query"), embed_texts(embedder, listed, role="document")
-    found = search(asked, stored, k=k, similarity=embedder.similarity)
+    queries, stored = embed_texts(embedder, [query], role="query"), embed_texts(embedder, listed, role="document")
+    found = search(queries, stored, k=k, similarity=embedder.similarity)
     rows = zip(found.ids[0].tolist(), found.scores[0].tolist(), strict=True)
     return [TextHit(row, listed[row], score) for row, score in rows]
 
 
 def listed_texts(texts: Iterable[str]) -> list[str]:
-    """The texts as a list, each one checked."""
+    """Return the texts as a checked list."""
     if isinstance(texts, str):
-        raise InputError("One text was given where a list is needed.", hint="Put it in a list.")
+        raise InputError("texts must be a list of texts, not a single string.", hint="Put the text in a list.")
     return check_texts(texts)
 
 
 def pair_index(vectors: Vectors, method: PairMethod, *, max_memory: int | None, tell: Tell | None) -> Index | None:
-    """The index to find pairs of ``vectors`` ``(n, width)`` by; None to compare all of them.
+    """Build the index for finding pairs of ``vectors`` ``(n, width)``; None if all pairs are to be compared.
 
-    ``tell`` gets lines about the index and its recall, which is measured for it.
+    ``tell`` is called with lines about the index and its recall, which is measured only if ``tell`` is given.
     """
     if method not in PAIR_METHODS:
         raise UnknownNameError("method", method, PAIR_METHODS)

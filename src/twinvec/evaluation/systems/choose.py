@@ -1,4 +1,4 @@
-"""From what a user names to a system under test."""
+"""Choose and open a system under test."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["System", "SystemChoice", "open_system"]
 
 logger = logging.getLogger(__name__)
 
-WAYS = "MODEL, --endpoint URL with --endpoint-model NAME, --command COMMAND, or --vectors FILE.npy with --texts FILE"
+OPTIONS = "MODEL, --endpoint URL with --endpoint-model NAME, --command COMMAND, or --vectors FILE.npy with --texts FILE"
 
 
 @dataclass(frozen=True, slots=True)
 class SystemChoice:
-    """What to evaluate: exactly one of ``model``, ``endpoint``, ``command`` and ``vectors``.
+    """The system to evaluate: exactly one of ``model``, ``endpoint``, ``command`` and ``vectors``.
 
-    ``model`` may also be ``https://host/v1#model-name``. ``settings`` are arguments of
-    :func:`twinvec.load`, with ``prompt`` or ``prompt_name`` as in ``Encoder.encode``.
+    ``model`` may also be ``https://host/v1#model-name``. ``settings`` are arguments of :func:`twinvec.load`, plus
+    ``prompt`` or ``prompt_name`` as in ``Encoder.encode``.
     """
 
     model: str | None = None
@@ -45,24 +45,22 @@ class SystemChoice:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        given = [each for each in (self.model, self.endpoint, self.command, self.vectors) if each]
-        if len(given) != 1:
-            problem = (
-                f"More than one thing to evaluate: {', '.join(given)}." if given else "Nothing to evaluate was given."
-            )
-            raise InputError(problem, hint=f"Give one of: {WAYS}.")
+        chosen = [each for each in (self.model, self.endpoint, self.command, self.vectors) if each]
+        if len(chosen) != 1:
+            problem = f"More than one system to evaluate: {', '.join(chosen)}." if chosen else "No system to evaluate."
+            raise InputError(problem, hint=f"Choose one of: {OPTIONS}.")
         for one, other in (("endpoint_model", "endpoint"), ("texts", "vectors")):
             if getattr(self, one) and not getattr(self, other):
-                raise InputError(f"--{one.replace('_', '-')} goes with --{other}, which was not given.")
+                raise InputError(f"--{one.replace('_', '-')} requires --{other}.")
         if self.vectors and not self.texts:
-            raise InputError("--vectors needs --texts.", hint="Name the file whose line i is the text of row i.")
+            raise InputError("--vectors requires --texts.", hint="Line i of that file is the text of row i.")
 
 
 System: TypeAlias = ModelLike | Embedder | SystemChoice
 
 
 def open_system(system: System) -> Embedder:
-    """The embedder of a system: of a model, an address, or a choice; what is an embedder already is given back.
+    """The embedder of a model, an address or a ``SystemChoice``; an embedder is returned unchanged.
 
     >>> open_system("https://localhost:8080/v1#minilm").name
     'minilm at localhost:8080'
@@ -81,23 +79,23 @@ def _open(choice: SystemChoice) -> Embedder:
         return StoredEmbedder(Path(choice.vectors), Path(choice.texts))
     if choice.endpoint or _is_address(choice.model):
         address, _, model = (choice.endpoint or choice.model or "").partition("#")
-        named = choice.endpoint_model or model
-        return EndpointEmbedder(Endpoint(address, named, choice.key_variable, timeout_s=choice.timeout_s))
+        model = choice.endpoint_model or model
+        return EndpointEmbedder(Endpoint(address, model, choice.key_variable, timeout_s=choice.timeout_s))
     settings = dict(choice.settings)
     prompt, prompt_name = settings.pop("prompt", None), settings.pop("prompt_name", None)
     if settings.get("precision") == "bfloat16" and not _computes_bfloat16():
-        logger.warning("This machine computes bfloat16 in float32, so float32 is evaluated.")
+        logger.warning("This machine has no bfloat16 arithmetic; evaluating float32 instead.")
         settings["precision"] = "float32"
     return ModelEmbedder(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name).find()
 
 
 def _computes_bfloat16() -> bool:
-    from twinvec.engine.runtimes import has_bfloat16  # brings onnxruntime, which other systems do not need
+    from twinvec.engine.runtimes import has_bfloat16  # imports onnxruntime, which other systems do not need
 
     try:
         return has_bfloat16()
     except MissingExtraError:
-        return True  # loading will say what is missing
+        return True  # loading reports what is missing
 
 
 def _is_address(model: str | None) -> bool:
@@ -105,13 +103,13 @@ def _is_address(model: str | None) -> bool:
 
 
 def _refuse_settings(settings: Mapping[str, Any]) -> None:
-    """Settings of our engine mean nothing to another one; forgotten in silence, they would falsify the report."""
+    """Refuse engine settings for other systems: they have no effect there, and the report would be wrong."""
     chosen = deciding_settings(settings)
-    prompts = [name for name in ("prompt", "prompt_name") if settings.get(name) is not None]
-    given = [name for name, default in DECIDING.items() if chosen[name] != default]
-    named = [f"--{name.replace('_', '-')}" for name in (*given, *prompts)]
-    if named:
+    names = [name for name, default in DECIDING.items() if chosen[name] != default]
+    names += [name for name in ("prompt", "prompt_name") if settings.get(name) is not None]
+    if names:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
         raise InputError(
-            f"{', '.join(named)} can be set for models that Twinvec runs, not for a server, a program or a file.",
-            hint="Set it there, and leave it out here.",
+            f"{options} can be set for models that Twinvec runs, not for a server, a command or a file of vectors.",
+            hint="Remove it here, and configure the other system instead.",
         )

@@ -1,7 +1,7 @@
-"""A command that embeds: texts go to its standard input, one a line, and vectors come from its standard output.
+"""A command as a system under test: it reads texts from standard input and writes vectors to standard output.
 
-Each line in is a JSON string, or with ``lines="plain"`` the text itself (line breaks in it become spaces); each line
-out is a JSON array of numbers. The command is run without a shell, once per call, and must end when its input ends.
+Each input line is a JSON string, or with ``lines="plain"`` the text itself (line breaks become spaces). Each output
+line is a JSON array of numbers. The command runs without a shell, once per call, and must exit when its input ends.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CommandEmbedder:
         except ValueError as error:
             raise InputError(f"The command {command!r} cannot be read: {error}.") from error
         if not self._arguments:
-            raise InputError("The command is empty.", hint="Give a program that reads texts and writes vectors.")
+            raise InputError("The command is empty.", hint="Pass a program that reads texts and writes vectors.")
         self.name = command
         self.width: int | None = None
         self.settings = {"command": command, "lines": lines}
@@ -48,26 +48,26 @@ class CommandEmbedder:
 
     @cached_property
     def identity(self) -> str:
-        """Digest of the command, of those of its words that are files, and of one vector that it gives now.
+        """A digest of the command, the files among its arguments, and the vector of one text.
 
-        What else the program reads cannot be known; a model that changed behind it shows in the vector.
+        The vector detects a change in anything else that the program reads, such as its model.
         """
-        files = [Path(word) for word in self._arguments if os.path.isfile(word)]  # False, too, where it cannot be one
+        files = [Path(word) for word in self._arguments if os.path.isfile(word)]  # isfile is False for invalid paths
         content = json.dumps([self._arguments, self._lines, digest_files(files)]).encode()
         return "command-" + hashlib.sha256(content + self.embed([PROBE]).tobytes()).hexdigest()
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
-        """Vectors of the texts, ``(len(texts), width)``: one run of the command."""
+        """Run the command once and return the vectors of the texts, ``(len(texts), width)``."""
         if not texts:
             return np.zeros((0, self.width or 0), dtype=np.float32)
-        show = json.dumps if self._lines == "json" else _plain
-        answer = self._run("".join(f"{show(text)}\n" for text in texts))
-        rows = [self._row(line, number) for number, line in enumerate(answer.splitlines(), start=1) if line.strip()]
+        as_line = json.dumps if self._lines == "json" else _plain
+        output = self._run("".join(f"{as_line(text)}\n" for text in texts))
+        rows = [self._row(line, number) for number, line in enumerate(output.splitlines(), start=1) if line.strip()]
         widths = {len(row) for row in rows}
         if len(widths) > 1:
-            raise InputError(f"The command {self.name!r} gave vectors of different widths: {sorted(widths)}.")
-        found = np.array(rows, dtype=np.float64).reshape(len(rows), max(widths, default=0))
-        vectors = checked_vectors(found, texts, width=self.width, source=f"The command {self.name!r}")
+            raise InputError(f"The command {self.name!r} returned vectors of different widths: {sorted(widths)}.")
+        array = np.array(rows, dtype=np.float64).reshape(len(rows), max(widths, default=0))
+        vectors = checked_vectors(array, texts, width=self.width, source=f"The command {self.name!r}")
         self.width = int(vectors.shape[1])
         return vectors
 
@@ -84,11 +84,11 @@ class CommandEmbedder:
             reason = error.strerror or error if isinstance(error, OSError) else error
             raise InputError(f"The command {self.name!r} does not start: {reason}.") from error
         except subprocess.TimeoutExpired as error:
-            raise InputError(f"The command {self.name!r} did not end within {self._timeout_s:g} s.") from error
+            raise InputError(f"The command {self.name!r} did not finish within {self._timeout_s:g} s.") from error
         if done.returncode:
             last = done.stderr.decode("utf-8", errors="replace").strip().splitlines()[-1:]
-            said = f" It said: {last[0]}" if last else ""
-            raise InputError(f"The command {self.name!r} ended with exit code {done.returncode}.{said}")
+            message = f" Its last message: {last[0]}" if last else ""
+            raise InputError(f"The command {self.name!r} failed with exit code {done.returncode}.{message}")
         return done.stdout.decode("utf-8", errors="replace")
 
     def _row(self, line: str, number: int) -> Array:
@@ -100,7 +100,7 @@ class CommandEmbedder:
             shown = line if len(line) <= 60 else f"{line[:60]}..."
             raise InputError(
                 f"Line {number} of the output of {self.name!r} is not a JSON array of numbers: {shown!r}.",
-                hint="Write one array per text, and all else to standard error.",
+                hint="Write one array per text, and everything else to standard error.",
             )
         return row
 

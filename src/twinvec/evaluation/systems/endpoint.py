@@ -20,50 +20,46 @@ from twinvec.json_checks import parse_json
 from twinvec.types import Array, Vectors
 from twinvec.vectors import checked_vectors, number_row
 
-__all__ = [
-    "Endpoint",
-    "EndpointEmbedder",
-    "answered_vectors",
-]
+__all__ = ["Endpoint", "EndpointEmbedder"]
 
 
-def answered_vectors(body: bytes, n_texts: int, *, request: str) -> Array:
-    """The vectors of an answer, ``(n_texts, width)``; errors begin with ``request``.
+def parse_vectors(body: bytes, n_texts: int, *, request: str) -> Array:
+    """The vectors of a response, ``(n_texts, width)``; error messages begin with ``request``.
 
     >>> body = b'{"data": [{"index": 1, "embedding": [3, 4]}, {"index": 0, "embedding": "AACAPwAAAEA="}]}'
-    >>> answered_vectors(body, 2, request="Request 1").tolist()
+    >>> parse_vectors(body, 2, request="Request 1").tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    answer = parse_json(body, source=f"{request}: the answer")
-    items = answer.get("data") if isinstance(answer, dict) else None
+    response = parse_json(body, source=f"{request}: the response")
+    items = response.get("data") if isinstance(response, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise InputError(f"{request}: the answer has no list 'data'.", hint="The server must speak /v1/embeddings.")
+        raise InputError(
+            f"{request}: the response has no list 'data'.", hint="The server must be compatible with /v1/embeddings."
+        )
     if len(items) != n_texts:
-        raise InputError(f"{request}: {len(items)} vectors came back for {n_texts} texts.")
+        raise InputError(f"{request}: the server returned {len(items)} vectors for {n_texts} texts.")
     indices = [item.get("index", index) for index, item in enumerate(items)]
     if not all(type(index) is int for index in indices) or sorted(indices) != list(range(n_texts)):
-        raise InputError(f"{request}: the indexes of the answer are not 0 to {n_texts - 1}.")
+        raise InputError(f"{request}: the indices in the response are not 0 to {n_texts - 1}.")
     rows = [_row(item.get("embedding"), index, request=request) for index, item in zip(indices, items, strict=True)]
     widths = sorted({len(row) for row in rows})
     if len(widths) > 1:
         raise InputError(f"{request}: the vectors have different widths: {', '.join(map(str, widths))}.")
     vectors = np.empty((n_texts, widths[0] if widths else 0), dtype=np.float64)
-    with np.errstate(invalid="ignore"):  # of a NaN that signals; NaN is refused later
+    with np.errstate(invalid="ignore"):  # for a signaling NaN; NaN is refused later
         vectors[indices] = rows
     return vectors
 
 
 def _row(value: Any, index: int, *, request: str) -> Array:  # noqa: ANN401 - whatever the server sent
+    row: Array | None
     try:
-        row = (
-            np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
-            if isinstance(value, str)
-            else number_row(value)
-        )
-    except ValueError:  # binascii.Error too
+        is_packed = isinstance(value, str)
+        row = np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4") if is_packed else number_row(value)
+    except ValueError:  # includes binascii.Error
         row = None
     if row is None or not row.size:
-        raise InputError(f"{request}: vector {index} is neither a list of numbers nor base64 of them.")
+        raise InputError(f"{request}: vector {index} is neither a list of numbers nor base64 of float32.")
     return row
 
 
@@ -73,7 +69,7 @@ MAX_TIMEOUT_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where the server is, and how to ask it. ``key_variable`` names the environment variable of the API key."""
+    """The server's address and request settings. ``key_variable`` is the environment variable with the API key."""
 
     address: str
     model: str
@@ -86,20 +82,20 @@ class Endpoint:
         parts = check_address(self.address, example="https://host/v1")
         if parts.query or parts.fragment:
             raise InputError(
-                f"The address of {parts.netloc} has a part after '?' or '#', which requests cannot carry.",
-                hint="Give the address alone, such as https://host/v1, and the key in an environment variable.",
+                f"The address of {parts.netloc} has a part after '?' or '#', which is not supported.",
+                hint="Use an address such as https://host/v1, and put the key in an environment variable.",
             )
         if not self.model:
-            raise InputError(f"{self.address}: no model is named.", hint="Write https://host/v1#model-name.")
+            raise InputError(f"{self.address}: the model name is missing.", hint="Write https://host/v1#model-name.")
         if self.texts_per_request < 1 or self.n_retries < 0 or not 0 < self.timeout_s <= MAX_TIMEOUT_S:
             raise InputError(
-                f"Texts per request must be above 0, retries at least 0, the timeout above 0 and at most "
+                f"texts_per_request must be at least 1, n_retries at least 0, and timeout_s above 0 and at most "
                 f"{MAX_TIMEOUT_S:,} s; got {self.texts_per_request}, {self.n_retries} and {self.timeout_s}."
             )
 
     @property
     def url(self) -> str:
-        """Where requests go; an address that ends in /embeddings is taken as it is."""
+        """The URL of requests; /embeddings is added unless the address ends in it."""
         base = self.address.rstrip("/")
         return base if base.endswith("/embeddings") else f"{base}/embeddings"
 
@@ -116,15 +112,15 @@ class EndpointEmbedder:
 
     @property
     def name(self) -> str:
-        """The model's name at its host."""
+        """The model's name and its host."""
         return f"{self.endpoint.model} at {urlsplit(self.endpoint.address).netloc}"
 
     @cached_property
     def identity(self) -> str:
-        """Digest of address, model, and the signs of one text's vector.
+        """A digest of the address, the model, and the signs of one text's vector.
 
-        Asking once shows that the server is there, and tells a server whose model was exchanged under the same
-        name from the one whose vectors are cached.
+        That one request checks that the server responds, and detects a different model under the same name, so
+        cached vectors are not mixed.
         """
         signs = np.packbits(self.embed([PROBE])[0] > 0).tobytes().hex()
         content = json.dumps([self.endpoint.url, self.endpoint.model, self.width, signs])
@@ -132,16 +128,16 @@ class EndpointEmbedder:
 
     @property
     def settings(self) -> dict[str, object]:
-        """How the server is asked, for reports."""
+        """The request settings, for reports."""
         return asdict(self.endpoint)
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
         """Vectors of the texts, ``(len(texts), width)``."""
         step = self.endpoint.texts_per_request
-        parts = [self._ask(list(texts[start : start + step])) for start in range(0, len(texts), step)]
+        parts = [self._request(list(texts[start : start + step])) for start in range(0, len(texts), step)]
         return np.concatenate(parts) if parts else np.zeros((0, self.width or 0), dtype=np.float32)
 
-    def _ask(self, texts: list[str]) -> Vectors:
+    def _request(self, texts: list[str]) -> Vectors:
         endpoint = self.endpoint
         self._n_requests += 1
         request = f"Request {self._n_requests} ({len(texts)} texts) to {endpoint.url}"
@@ -152,7 +148,8 @@ class EndpointEmbedder:
             retries=Retries(endpoint.n_retries, endpoint.timeout_s),
             request=request,
         )
-        found = answered_vectors(body, len(texts), request=request)
-        vectors = checked_vectors(found, texts, width=self.width, source=request)
+        vectors = checked_vectors(
+            parse_vectors(body, len(texts), request=request), texts, width=self.width, source=request
+        )
         self.width = int(vectors.shape[1])
         return vectors

@@ -1,4 +1,4 @@
-"""Vectors that are already in a .npy file, one row for every line of a file of texts."""
+"""Stored vectors as a system under test: a .npy file with one row for every line of a text file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["StoredEmbedder"]
 
 
 class StoredEmbedder:
-    """A .npy file ``(n, width)`` and a file of ``n`` texts. Any text that is asked for must be among them."""
+    """A .npy file ``(n, width)`` and a file of ``n`` texts. It can embed only these texts."""
 
     similarity = "cosine"
 
@@ -37,28 +37,28 @@ class StoredEmbedder:
         except (ValueError, EOFError, OSError, BadZipFile) as error:
             raise InputError(f"{vectors} is not a .npy file of numbers: {error}.") from error
         if not isinstance(loaded, np.ndarray):
-            raise InputError(f"{vectors} holds several arrays.", hint="Save the vectors alone, with numpy.save.")
+            raise InputError(f"{vectors} contains several arrays.", hint="Save only the vectors, with numpy.save.")
         if loaded.ndim == 2 and len(loaded) != len(rows):
             raise InputError(
                 f"{vectors} has {len(loaded)} rows, but {texts} has {len(rows)} texts.",
-                hint="Row i of the one must be text i of the other.",
+                hint="Row i of the vectors must belong to line i of the texts.",
             )
         self._vectors = checked_vectors(loaded, rows, width=None, source=str(vectors))
-        self._rows = {text: row for row, text in reversed(list(enumerate(rows)))}  # of equal texts, the first counts
+        self._rows = {text: row for row, text in reversed(list(enumerate(rows)))}  # equal texts: the first row wins
 
     @property
     def name(self) -> str:
-        """The name of the file of vectors."""
+        """The name of the vector file."""
         return self._files[0].name
 
     @cached_property
     def identity(self) -> str:
-        """Digest of both files."""
+        """A digest of both files."""
         return f"stored-{digest_files(self._files)}-{self._files[0].stat().st_size}"
 
     @property
     def width(self) -> int | None:
-        """Size of a vector."""
+        """The size of a vector."""
         return int(self._vectors.shape[1])
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
@@ -66,8 +66,8 @@ class StoredEmbedder:
         missing = [text for text in texts if text not in self._rows]
         if missing:
             raise InputError(
-                f"{self._files[1]} lacks {len(missing):,} of {len(texts):,} texts, the first of them {missing[0]!r}.",
-                hint="The texts must stand there as in the data, with the same white space.",
+                f"{len(missing):,} of {len(texts):,} texts are not in {self._files[1]}; the first is {missing[0]!r}.",
+                hint="The texts must match the data exactly, including white space.",
             )
         found: Vectors = self._vectors[[self._rows[text] for text in texts]]
         return found

@@ -1,4 +1,4 @@
-"""Tasks are data, running one is a function ``(task, embed) -> outcomes``; the known data sets are read by name."""
+"""Evaluation tasks: a task is data, and a function ``(task, embed) -> outcomes`` runs it. Data sets have names."""
 
 from twinvec.evaluation.tasks.argument import ArgumentTask, run_argument
 from twinvec.evaluation.tasks.clustering import ClusteringTask, run_clustering

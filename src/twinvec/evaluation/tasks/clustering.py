@@ -1,4 +1,4 @@
-"""Clustering: do k-means clusters of the vectors follow the labels of the texts? Judged by the V-measure."""
+"""Clustering: the V-measure between k-means clusters of the vectors and the labels of the texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N_STARTS = 10
 
 @dataclass(frozen=True)
 class ClusteringTask:
-    """Texts with labels, which are used only to count the clusters and to score them."""
+    """Texts with labels, which are used only for the number of clusters and the score."""
 
     name: str
     texts: Sequence[str]
@@ -28,24 +28,28 @@ class ClusteringTask:
     def __post_init__(self) -> None:
         check_columns(self.name, {"texts": self.texts, "labels": self.labels}, at_least=2)
         if len(set(self.labels)) < 2:
-            raise InputError(f"{self.name}: all labels are {self.labels[0]!r}.", hint="Give at least two.")
+            raise InputError(f"{self.name}: all labels are {self.labels[0]!r}.", hint="Use at least two labels.")
         if len(set(self.texts)) < len(set(self.labels)):
-            raise InputError(f"{self.name}: fewer different texts than labels, so there are no such clusters.")
+            raise InputError(
+                f"{self.name}: {len(set(self.texts))} distinct texts cannot form {len(set(self.labels))} clusters, "
+                "one per label.",
+                hint="Use more texts or fewer labels.",
+            )
 
 
 def run_clustering(task: ClusteringTask, embed: Embed, *, seed: int = 0) -> list[Outcome]:
-    """One outcome: the cluster of every text beside its label, with as many clusters as labels."""
+    """Return one outcome: the cluster and label of every text, with one cluster per label."""
     cluster = require("sklearn.cluster", extra="eval", feature="Clustering")
     (vectors,) = embed_once(embed, task.texts)
     numbers, names = numbered(task.labels)
-    # Not twinvec.cluster's, which is spherical: published V-measures are of scikit-learn's k-means, by distance.
-    found = cluster.KMeans(n_clusters=len(names), n_init=N_STARTS, random_state=seed).fit_predict(vectors)
+    # Not twinvec.cluster, whose k-means is spherical: published V-measures use scikit-learn's Euclidean k-means.
+    clusters = cluster.KMeans(n_clusters=len(names), n_init=N_STARTS, random_state=seed).fit_predict(vectors)
     return [
         Outcome(
             task=task.name,
             protocol=f"V-measure x 100, k-means with k = {len(names)} labels, best of {N_STARTS} starts, seed {seed}",
             statistic="v_measure",
-            predicted=np.asarray(found, dtype=np.int64),
+            predicted=np.asarray(clusters, dtype=np.int64),
             gold=np.array(numbers),
         )
     ]

@@ -1,4 +1,4 @@
-"""What tasks share: checks, features of pairs, folds, and embedding each different text once."""
+"""Helpers for all tasks: checks, pair features, folds, and embedding each distinct text once."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ def check_columns(task: str, columns: Mapping[str, Sized], *, at_least: int = 1)
     """
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{count} {name}" for name, count in lengths.items())
-        raise InputError(f"{task}: the columns differ in length: {shown}.", hint="Give one value per row in each.")
+        counts = ", ".join(f"{count} {name}" for name, count in lengths.items())
+        raise InputError(f"{task}: the columns differ in length: {counts}.", hint="Give one value per row in each.")
     if min(lengths.values()) < at_least:
-        raise InputError(f"{task}: {min(lengths.values())} rows, but at least {at_least} are needed.")
+        raise InputError(f"{task}: {min(lengths.values())} rows, but at least {at_least} are required.")
 
 
 def check_finite(task: str, values: Iterable[float], *, what: str) -> None:
-    """Refuse a number that is NaN or infinite, naming its row (from 0).
+    """Refuse NaN and infinity; the error names the row, counted from 0.
 
     >>> check_finite("sts", [0.5, 1.0], what="gold score")
     """
     for row, value in enumerate(values):
         if not math.isfinite(value):
-            raise InputError(f"{task}, row {row}: the {what} is {value}.", hint="Remove the row or give it a number.")
+            raise InputError(f"{task}, row {row}: the {what} is {value}.", hint="Correct the value or remove the row.")
 
 
 def check_choice(kind: str, name: str, *, known: Iterable[str]) -> None:
-    """Refuse a name that is not among the known ones.
+    """Refuse a name that is not known.
 
     >>> check_choice("statistic", "pearson", known=["pearson", "spearman"])
     """
@@ -64,7 +64,7 @@ def check_choice(kind: str, name: str, *, known: Iterable[str]) -> None:
 
 
 def numbered(values: Sequence[Name]) -> tuple[list[int], tuple[Name, ...]]:
-    """Each value as the index of its name among the different names, which are sorted.
+    """The index of each value among the sorted distinct values, and these.
 
     >>> numbered(["news", "forum", "news"])
     ([1, 0, 1], ('forum', 'news'))
@@ -78,7 +78,7 @@ Embed: TypeAlias = Callable[[Sequence[str]], Vectors]  # n texts to (n, width)
 
 
 def embed_once(embed: Embed, *columns: Sequence[str]) -> list[Vectors]:
-    """The vectors of several lists of texts, ``(n, width)`` each, embedding every different text once.
+    """The vectors of several lists of texts, ``(n, width)`` each; every distinct text is embedded once.
 
     >>> embedded = []
     >>> def lengths(texts):
@@ -93,7 +93,7 @@ def embed_once(embed: Embed, *columns: Sequence[str]) -> list[Vectors]:
 
 
 def pair_features(left: Vectors, right: Vectors) -> Vectors:
-    """``[|u - v|, u * v]``, as Tai et al. (2015) and SentEval have it: two ``(n, width)`` give ``(n, 2 * width)``.
+    """``[|u - v|, u * v]`` as in Tai et al. (2015) and SentEval: two ``(n, width)`` give ``(n, 2 * width)``.
 
     >>> pair_features(np.array([[1.0, 2.0]]), np.array([[3.0, 2.0]])).tolist()
     [[2.0, 0.0, 3.0, 4.0]]
@@ -102,20 +102,24 @@ def pair_features(left: Vectors, right: Vectors) -> Vectors:
 
 
 def features_of(embed: Embed, texts: Sequence[str], *, others: Sequence[str] = ()) -> Vectors:
-    """The vectors of single texts, ``(n, width)``, or with ``others`` the features of the pairs."""
+    """The vectors of single texts, ``(n, width)``, or with ``others`` the features of pairs, ``(n, 2 * width)``."""
     if others:
         return pair_features(*embed_once(embed, texts, others))
     return embed_once(embed, texts)[0]
 
 
 def label_folds(labels: Sequence[int] | Array, n_folds: int, *, seed: int) -> Ids:
-    """The fold of every row, ``(n,)``: each label is dealt out evenly, in a seeded order.
+    """The fold of every row, ``(n,)``: each label is spread evenly over the folds, in a seeded order.
 
     >>> np.bincount(label_folds([0, 0, 0, 0, 1, 1], 2, seed=0)).tolist()
     [3, 3]
     """
     labels = np.asarray(labels)
-    _check(n_folds, len(labels))
+    if not 2 <= n_folds <= len(labels):
+        raise InputError(
+            f"{len(labels)} rows cannot be split into {n_folds} folds.",
+            hint="Use at least 2 folds, and at most as many as rows.",
+        )
     order = np.random.default_rng(seed).permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]  # by label, shuffled within each
     folds = np.empty(len(labels), dtype=np.int64)
@@ -124,7 +128,7 @@ def label_folds(labels: Sequence[int] | Array, n_folds: int, *, seed: int) -> Id
 
 
 def plain_folds(n_rows: int, n_folds: int, *, seed: int) -> Ids:
-    """The fold of every row, ``(n,)``: folds of equal size (or one more) in a seeded order.
+    """The fold of every row, ``(n,)``, in a seeded order; fold sizes differ by at most 1.
 
     >>> np.bincount(plain_folds(7, 3, seed=0)).tolist()
     [3, 2, 2]
@@ -133,17 +137,10 @@ def plain_folds(n_rows: int, n_folds: int, *, seed: int) -> Ids:
 
 
 def splits_of(folds: Array) -> Iterator[tuple[Ids, Ids]]:
-    """For every fold, in order: the rows of all the others, and its own.
+    """Yield for every fold the training rows, which are in the other folds, and the test rows.
 
     >>> [(train.tolist(), test.tolist()) for train, test in splits_of(np.array([0, 1, 0]))]
     [([1], [0, 2]), ([0, 2], [1])]
     """
     for fold in np.unique(folds):
         yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-
-
-def _check(n_folds: int, n_rows: int) -> None:
-    if not 2 <= n_folds <= n_rows:
-        raise InputError(
-            f"{n_rows} rows cannot be cut into {n_folds} folds.", hint="Use 2 folds or more, not beyond the rows."
-        )

@@ -1,4 +1,4 @@
-"""The known data sets: which file is which task, and how its columns are read."""
+"""The known data sets: their files, and how to read the columns as a task."""
 
 from __future__ import annotations
 
@@ -21,16 +21,7 @@ from twinvec.evaluation.tasks.sts import RelatednessTask, StsTask
 from twinvec.evaluation.tasks.transfer import TransferTask
 from twinvec.evaluation.tasks.triplets import TripletTask, build_triplets
 
-__all__ = [
-    "KNOWN",
-    "Task",
-    "data_file",
-    "load_task",
-    "numbers_in",
-    "read_data",
-    "text_in",
-    "values_in",
-]
+__all__ = ["KNOWN", "Task", "load_task"]
 
 MAY_BE_EMPTY = ("text", "text1", "text2", "title")  # an empty text is a text
 
@@ -38,29 +29,29 @@ Value = TypeVar("Value")
 
 
 def data_file(folder: str | Path, name: str) -> Path:
-    """The file of a data set, such as ``sts/sts12``, packed or not; if it is missing, the error says how to get it."""
+    """The file of a data set, such as ``sts/sts12``, compressed or not."""
     for ending in (".tsv.gz", ".tsv"):
         path = Path(folder, name + ending)
         if path.is_file():
             return path
     raise InputError(
         f"There is no file {Path(folder, name)}.tsv.gz.",
-        hint="Fetch it with: twinvec data get (or name the folder of the data sets in TWINVEC_DATA).",
+        hint="Download it with: twinvec data get. Set another data folder with TWINVEC_DATA.",
     )
 
 
 def read_data(folder: str | Path, name: str, *, columns: Sequence[str]) -> list[Row]:
-    """All rows of the file of a data set, with some of its columns; none of the values may be empty."""
+    """All rows of a data set with some of its columns; only texts and titles may be empty."""
     rows = list(read_rows(data_file(folder, name), columns))
     for row in rows:
         for column, value in row.values.items():
             if value == "" and column not in MAY_BE_EMPTY:
-                raise RowError(f"{row.where}: {column!r} is empty.", hint="Write the value or remove the row.")
+                raise RowError(f"{row.where}: {column!r} is empty.", hint="Fill in the value or remove the row.")
     return rows
 
 
 def text_in(rows: Sequence[Row], column: str) -> list[str]:
-    """A column as it stands.
+    """A column as strings.
 
     >>> text_in([Row("a.tsv, line 2", {"text": "Hello."}, 2)], "text")
     ['Hello.']
@@ -69,7 +60,7 @@ def text_in(rows: Sequence[Row], column: str) -> list[str]:
 
 
 def numbers_in(rows: Sequence[Row], column: str, *, low: float, high: float) -> list[float]:
-    """A column of numbers within a range.
+    """A column of numbers from ``low`` to ``high``.
 
     >>> numbers_in([Row("a.tsv, line 2", {"score": "4.5"}, 2)], "score", low=0, high=5)
     [4.5]
@@ -90,7 +81,7 @@ def numbers_in(rows: Sequence[Row], column: str, *, low: float, high: float) -> 
 
 
 def values_in(rows: Sequence[Row], column: str, *, known: Mapping[str, Value]) -> list[Value]:
-    """A column with few known values, each as what it stands for.
+    """A column of known values, each mapped by ``known``.
 
     >>> values_in([Row("a.tsv, line 2", {"label": "HS"}, 2)], "label", known={"HS": 2.0, "NS": 0.0})
     [2.0]
@@ -111,9 +102,9 @@ Task: TypeAlias = (
 BINARY = {"0": "0", "1": "1"}
 QUESTION_TYPES = {name: name for name in ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")}
 ENTAILMENT = {name: name for name in ("contradiction", "entailment", "neutral")}
-CORPORA = ("transfer/mr", "transfer/subj")  # the texts that probing tasks are made of, short and long
-DOCUMENTS = "documents"  # the folder of documents in sections that triplets are made of
-CRANFIELD_GAINS = {"1": 4.0, "2": 3.0, "3": 2.0, "4": 1.0}  # Cranfield's code 1 is a complete answer, 4 the least
+CORPORA = ("transfer/mr", "transfer/subj")  # source of the probing texts, short and long
+DOCUMENTS = "documents"  # the folder of the documents from which triplets are built
+CRANFIELD_GAINS = {"1": 4.0, "2": 3.0, "3": 2.0, "4": 1.0}  # Cranfield's code 1 is a complete answer, 4 the weakest
 
 
 def load_task(name: str, folder: str | Path) -> Task:
@@ -136,7 +127,7 @@ def _sts(folder: str | Path, *, name: str, files: Sequence[str], subset: str | N
 
 
 def _split_rows(folder: str | Path, files: dict[str, str], columns: Sequence[str]) -> tuple[list[Row], list[str]]:
-    """The rows of several files, and the split of each."""
+    """The rows of several files, and the split of each row."""
     parts = {split: read_data(folder, file, columns=columns) for split, file in files.items()}
     rows = [row for part in parts.values() for row in part]
     return rows, [split for split, part in parts.items() for _ in part]
@@ -152,14 +143,8 @@ def _paired_transfer(
     folder: str | Path, *, name: str, files: dict[str, str], known: dict[str, str], positive: str | None
 ) -> TransferTask:
     rows, splits = _split_rows(folder, files, ["label", "text1", "text2"])
-    return TransferTask(
-        name,
-        text_in(rows, "text1"),
-        values_in(rows, "label", known=known),
-        others=text_in(rows, "text2"),
-        splits=splits,
-        positive=positive,
-    )
+    labels, others = values_in(rows, "label", known=known), text_in(rows, "text2")
+    return TransferTask(name, text_in(rows, "text1"), labels, others=others, splits=splits, positive=positive)
 
 
 def _relatedness(folder: str | Path, *, name: str, files: dict[str, str], bounds: tuple[int, int]) -> RelatednessTask:
@@ -204,20 +189,18 @@ def _sections(folder: str | Path) -> TripletTask:
     endings = tuple(ending + packed for ending in READERS for packed in ("", ".gz", ".bz2"))
     files = sorted(file for file in path.glob("*") if file.name.lower().endswith(endings)) if path.is_dir() else []
     if not files:
-        raise InputError(
-            f"There are no documents in {path}.", hint=f"Put files with sections there: {', '.join(READERS)}."
-        )
+        raise InputError(f"There are no documents in {path}.", hint=f"Add files with sections: {', '.join(READERS)}.")
     return build_triplets(document for file in files for document in read_documents(file))
 
 
 def _by_id(rows: Sequence[Row]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for row in rows:
         key = str(row.values["id"])
-        if key in found:
-            raise InputError(f"{row.where}: the id {key!r} is there twice.", hint="Give each row its own id.")
-        found[key] = str(row.values["text"])
-    return found
+        if key in texts:
+            raise InputError(f"{row.where}: duplicate id {key!r}.", hint="Give each row its own id.")
+        texts[key] = str(row.values["text"])
+    return texts
 
 
 SICK = {"train": "sts/sick-train", "dev": "sts/sick-trial", "test": "sts/sick-test"}

@@ -8,6 +8,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -16,29 +17,14 @@ from xml.etree.ElementTree import Element, ParseError, iterparse
 from twinvec.data.table import check_file, decoded_lines
 from twinvec.errors import InputError
 
-__all__ = [
-    "READERS",
-    "SECTION_LEVEL",
-    "Block",
-    "Document",
-    "Section",
-    "build_document",
-    "html_blocks",
-    "markdown_blocks",
-    "read_documents",
-    "read_html",
-    "read_markdown",
-    "read_mediawiki",
-    "strip_wikitext",
-    "wikitext_blocks",
-]
+__all__ = ["READERS", "Document", "Section", "read_documents", "strip_wikitext", "wikitext_blocks"]
 
-SECTION_LEVEL = 2  # headings down to this level open a section; deeper ones stay inside theirs
+SECTION_LEVEL = 2  # headings of this level or above start a section; deeper ones belong to their section
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, and the paragraphs below it; the lead, before any heading of a section, has none."""
+    """A heading and its paragraphs; the title of the lead, before the first section, is empty."""
 
     title: str
     paragraphs: tuple[str, ...]
@@ -46,42 +32,41 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A title, and the sections in their order, the lead first if there is one."""
+    """A title and the sections in order, the lead first if there is one."""
 
     title: str
     sections: tuple[Section, ...]
 
 
 class Block(NamedTuple):
-    """A heading of a level from 1, or a paragraph, which has level 0."""
+    """A heading, with a level from 1, or a paragraph, with level 0."""
 
     level: int
     text: str
 
 
 def build_document(blocks: Iterable[Block], *, title: str = "") -> Document:
-    """Gather blocks into sections. Without a title, a first heading of level 1 is it, and the lead follows it.
+    """Group blocks into sections. If ``title`` is empty, a leading heading of level 1 becomes the title.
 
     >>> blocks = [Block(1, "Cats"), Block(0, "Lead."), Block(2, "Food"), Block(3, "Fish"), Block(0, "They eat.")]
     >>> document = build_document(blocks)
     >>> document.title, [(section.title, section.paragraphs) for section in document.sections]
     ('Cats', [('', ('Lead.',)), ('Food', ('They eat.',))])
     """
-    found: list[tuple[str, list[str]]] = [("", [])]
+    parts: list[tuple[str, list[str]]] = [("", [])]
     for level, text in blocks:
         if level == 0:
-            found[-1][1].append(text)
-        elif level == 1 and not title and len(found) == 1 and not found[0][1]:
+            parts[-1][1].append(text)
+        elif level == 1 and not title and len(parts) == 1 and not parts[0][1]:
             title = text
         elif level <= SECTION_LEVEL:
-            found.append((text, []))
-    sections = (Section(heading, tuple(paragraphs)) for heading, paragraphs in found if paragraphs)
-    return Document(title, tuple(sections))
+            parts.append((text, []))
+    return Document(title, tuple(Section(heading, tuple(paragraphs)) for heading, paragraphs in parts if paragraphs))
 
 
 HEADING = re.compile(r"^(={1,6})\s*(.+?)\s*\1\s*$")
 LIST_OR_TABLE = re.compile(r"^[*#:;|!]")
-GONE = re.compile(
+NO_CONTENT = re.compile(
     r"<!--.*?-->|<ref\b[^>]*/>|<(ref|math|gallery|timeline|syntaxhighlight|source|code|score|table)\b[^>]*>.*?</\1\s*>",
     re.DOTALL | re.IGNORECASE,
 )
@@ -95,22 +80,23 @@ MARKS = re.compile(r"'{2,5}|</?[a-zA-Z][^>]*>|__[A-Z]+__")
 
 
 def strip_wikitext(text: str) -> str:
-    """The text without its markup; headings and line breaks stay.
+    """The text without wiki markup; headings and line breaks stay.
 
     >>> strip_wikitext("'''Cats''' {{lang|la|{{x}}}}eat [[Fish|some fish]]<ref>A book.</ref>.")
     'Cats eat some fish.'
     """
-    text = GONE.sub("", text)
-    text = _without_templates(text)
+    text = NO_CONTENT.sub("", text)
+    while (shorter := TEMPLATE.sub("", text)) != text:  # templates and tables, from the innermost outward
+        text = shorter
     text = NO_TEXT_LINK.sub("", text)
     text = LINK.sub(r"\1", text)
-    text = NO_TEXT_LINK.sub("", text)  # those whose captions held links themselves
+    text = NO_TEXT_LINK.sub("", text)  # those with links in their captions
     text = OUTER_LINK.sub(r"\1", text)
     return html.unescape(MARKS.sub("", text)).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def wikitext_blocks(text: str) -> Iterator[Block]:
-    """Headings and paragraphs of a page. A line is a paragraph.
+    """The headings and paragraphs of a page; each line is a paragraph.
 
     >>> list(wikitext_blocks("Lead.\\n== Food ==\\n* fish\\nCats eat fish."))
     [Block(level=0, text='Lead.'), Block(level=2, text='Food'), Block(level=0, text='Cats eat fish.')]
@@ -123,14 +109,6 @@ def wikitext_blocks(text: str) -> Iterator[Block]:
             yield Block(0, line)
 
 
-def _without_templates(text: str) -> str:
-    """Take templates and tables out from the innermost outwards, until nothing is left to take."""
-    while True:
-        text, n_taken = TEMPLATE.subn("", text)
-        if not n_taken:
-            return text
-
-
 MARKDOWN_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.+?)\s*#*\s*$")
 FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 NO_PROSE = re.compile(r"^(?: {4}|\t|\s*(?:[-*+>|]|\d+[.)])\s|\s*\||\s*(?:[-=*_]\s*){3,}$)")
@@ -139,16 +117,15 @@ MARKDOWN_LINK = re.compile(r"\[([^\]]+)\](?:\([^)]*\)|\[[^\]]*\])")
 
 
 def read_documents(path: str | Path) -> Iterator[Document]:
-    """The documents of a file, read as its ending says: .xml (also .bz2, .gz), .md, .markdown, .html, .htm."""
-    name = str(path).lower().removesuffix(".bz2").removesuffix(".gz")
-    ending = Path(name).suffix
+    """Read the documents of a .xml (MediaWiki dump, also .bz2 or .gz), .md, .markdown, .html or .htm file."""
+    ending = Path(str(path).lower().removesuffix(".bz2").removesuffix(".gz")).suffix
     if ending not in READERS:
-        raise InputError(f"The ending {ending!r} of {path} is not known.", hint=f"Known are: {', '.join(READERS)}.")
+        raise InputError(f"Unsupported file type {ending!r} of {path}.", hint=f"Use one of: {', '.join(READERS)}.")
     return READERS[ending](path)
 
 
 def read_mediawiki(path: str | Path) -> Iterator[Document]:
-    """The articles of a dump (namespace 0, no redirects), one at a time: memory stays that of a page."""
+    """Yield the articles of a dump (namespace 0, no redirects); memory use is that of one page."""
     file = check_file(str(path))
     with _open_packed(file) as stream:
         try:
@@ -156,7 +133,9 @@ def read_mediawiki(path: str | Path) -> Iterator[Document]:
                 if page.get("ns", "0") == "0" and "redirect" not in page:
                     yield build_document(wikitext_blocks(page.get("text", "")), title=page.get("title", ""))
         except (ParseError, OSError, EOFError) as error:
-            raise InputError(f"{path} is not a whole MediaWiki dump: {error}.", hint="Fetch it again.") from error
+            raise InputError(
+                f"{path} is damaged or not a MediaWiki dump: {error}.", hint="Download it again."
+            ) from error
 
 
 def _open_packed(file: Path) -> IO[bytes]:
@@ -166,25 +145,24 @@ def _open_packed(file: Path) -> IO[bytes]:
 
 
 def _pages(stream: IO[bytes]) -> Iterator[dict[str, str]]:
-    """The fields of every page by their tags, without the tags' namespace, which changes from dump to dump."""
+    """Yield the fields of every page by tag, without the XML namespace, which differs between dumps."""
     root: Element | None = None
     for event, element in iterparse(stream, events=("start", "end")):
         if root is None:
             root = element
         if event == "end" and element.tag.rpartition("}")[2] == "page":
-            # the first of each tag: a page's own title and id come before those of its revision
+            # keep the first of each tag: a page's own title and id come before those of its revision
             yield {each.tag.rpartition("}")[2]: each.text or "" for each in reversed(list(element.iter()))}
             root.clear()
 
 
-def read_markdown(path: str | Path) -> Iterator[Document]:
-    """The one document of a Markdown file."""
-    lines = [line for _, line in decoded_lines(str(path))]
-    yield build_document(markdown_blocks("\n".join(lines)))
+def read_page(path: str | Path, *, blocks: Callable[[str], Iterable[Block]]) -> Iterator[Document]:
+    """Yield the one document of a Markdown or HTML file."""
+    yield build_document(blocks("\n".join(line for _, line in decoded_lines(str(path)))))
 
 
 def markdown_blocks(text: str) -> Iterator[Block]:
-    """Headings (``#``) and paragraphs; code blocks, lists, quotes and tables are left out.
+    """The headings (``#``) and paragraphs, without code blocks, lists, quotes and tables.
 
     >>> list(markdown_blocks("# Cats\\n\\nThey *eat*\\n[fish](x).\\n\\n```\\n# no\\n```"))
     [Block(level=1, text='Cats'), Block(level=0, text='They eat fish.')]
@@ -212,14 +190,8 @@ def _plain(text: str) -> str:
     return MARKDOWN_MARKS.sub("", MARKDOWN_LINK.sub(r"\1", text)).strip()
 
 
-def read_html(path: str | Path) -> Iterator[Document]:
-    """The one document of an HTML file."""
-    lines = [line for _, line in decoded_lines(str(path))]
-    yield build_document(html_blocks("\n".join(lines)))
-
-
 class _Blocks(HTMLParser):
-    """Collects the text of headings and paragraphs; ``hidden`` counts the open elements whose text is not read."""
+    """Collects the text of headings and paragraphs; ``hidden`` counts the open elements whose text is skipped."""
 
     HIDDEN = frozenset({"script", "style", "head", "nav", "header", "footer", "pre", "table", "ul", "ol", "aside"})
     HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -250,7 +222,7 @@ class _Blocks(HTMLParser):
             self.parts.append(data)
 
     def flush(self) -> None:
-        """End the heading or paragraph that is open."""
+        """End the current heading or paragraph."""
         text = " ".join("".join(self.parts).split())
         if text:
             self.blocks.append(Block(self.level, text))
@@ -258,7 +230,7 @@ class _Blocks(HTMLParser):
 
 
 def html_blocks(text: str) -> list[Block]:
-    """Headings and paragraphs; scripts, styles, lists, tables, code and navigation are left out.
+    """The headings and paragraphs, without scripts, styles, lists, tables, code and navigation.
 
     >>> html_blocks("<h1>Cats</h1><script>x</script><p>They <b>eat</b>.</p>")
     [Block(level=1, text='Cats'), Block(level=0, text='They eat.')]
@@ -272,8 +244,6 @@ def html_blocks(text: str) -> list[Block]:
 
 READERS: dict[str, Callable[[str | Path], Iterator[Document]]] = {
     ".xml": read_mediawiki,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".html": read_html,
-    ".htm": read_html,
+    **dict.fromkeys((".md", ".markdown"), partial(read_page, blocks=markdown_blocks)),
+    **dict.fromkeys((".html", ".htm"), partial(read_page, blocks=html_blocks)),
 }

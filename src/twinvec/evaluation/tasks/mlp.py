@@ -1,8 +1,8 @@
-"""A classifier with one hidden layer, trained with Adam and stopped early, in numpy.
+"""A classifier with one hidden layer in numpy, trained with Adam and early stopping.
 
-As SentEval's (and so the SBERT-WK paper's): 50 hidden sigmoid units, batches of 64, learning rate 0.001, a check on
-held-out rows every 4 passes, an end after 5 checks without a gain. All L2 strengths are trained side by side on the
-same batches; the one with the best check is kept. SentEval chooses the strength by a further inner 10-fold instead.
+It follows SentEval (and so the SBERT-WK paper): 50 hidden sigmoid units, batches of 64, learning rate 0.001, a check on
+held-out rows every 4 epochs, and a stop after 5 checks without improvement. All L2 strengths are trained together on
+the same batches, and the best one on the held-out rows is kept. SentEval chooses the strength by inner 10-fold instead.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from twinvec.evaluation.tasks.logistic import Scale, fit_scale, one_hot, softmax
 from twinvec.types import Array, Ids, Vectors
 
-__all__ = ["MLP_PENALTIES", "MlpSettings", "fit_mlp"]
+__all__ = ["fit_mlp"]
 
 MLP_PENALTIES = (1e-5, 1e-4, 1e-3, 1e-2)
 
 
 @dataclass(frozen=True)
 class MlpSettings:
-    """How the network is built and trained."""
+    """Size and training settings of the network."""
 
     hidden: int = 50
     batch: int = 64
@@ -46,13 +46,19 @@ class Networks:
         """The four arrays, which are updated in place."""
         return [self.inner, self.inner_bias, self.outer, self.outer_bias]
 
+    def of(self, penalty: int) -> Networks:
+        """The network of one penalty, as views of the arrays."""
+        one, hidden = slice(penalty, penalty + 1), self.outer.shape[1]
+        columns = slice(penalty * hidden, (penalty + 1) * hidden)
+        return Networks(self.inner[:, columns], self.inner_bias[columns], self.outer[one], self.outer_bias[one])
+
     def hidden(self, rows: Vectors) -> Array:
-        """States of the hidden layer, ``(penalties, n, hidden)``."""
+        """The states of the hidden layer, ``(penalties, n, hidden)``."""
         states = 1 / (1 + np.exp(-(rows @ self.inner + self.inner_bias)))
         return np.asarray(states.reshape(len(rows), len(self.outer), -1).transpose(1, 0, 2))
 
     def predict(self, rows: Vectors) -> Ids:
-        """The likeliest class under each penalty, ``(penalties, n)``."""
+        """The most likely class for each penalty, ``(penalties, n)``."""
         return np.asarray((np.matmul(self.hidden(rows), self.outer) + self.outer_bias[:, None]).argmax(axis=-1))
 
 
@@ -95,14 +101,14 @@ class Mlp:
     networks: Networks
 
     def predict(self, features: Vectors) -> Ids:
-        """Class numbers, ``(n, width)`` to ``(n,)``."""
+        """Class indices, ``(n, width)`` to ``(n,)``."""
         return np.asarray(self.networks.predict(self.scale.apply(features))[0])
 
 
 def fit_mlp(
     train: tuple[Vectors, Ids], dev: tuple[Vectors, Ids], *, seed: int, settings: MlpSettings | None = None
 ) -> Mlp:
-    """Train on ``(features, labels)``; the held-out pair of the same kind chooses the penalty and when to stop."""
+    """Train on ``(features, labels)``; the held-out ``dev`` rows choose the penalty and when to stop."""
     settings = settings or MlpSettings()
     generator = np.random.default_rng(seed)
     scale = fit_scale(train[0])
@@ -110,7 +116,7 @@ def fit_mlp(
     networks = _start((rows.shape[1], targets.shape[1]), settings, generator)
     adam = Adam(networks.arrays(), settings.rate)
     best = np.full(len(settings.penalties), -1.0)
-    kept, since = [array.copy() for array in networks.arrays()], np.zeros(len(best), dtype=int)
+    kept, since = Networks(*(array.copy() for array in networks.arrays())), np.zeros(len(best), dtype=int)
     for _ in range(settings.max_checks):
         for _ in range(settings.passes_per_check):
             order = generator.permutation(len(rows))
@@ -118,18 +124,19 @@ def fit_mlp(
                 part = order[start : start + settings.batch]
                 adam.update(_gradients(networks, rows[part], targets=targets[part], settings=settings))
         right = (networks.predict(dev_rows) == dev[1]).mean(axis=1)
-        gained = (right > best) & (since < settings.patience)
-        since = np.where(gained, 0, since + 1)
-        best[gained] = right[gained]
-        for penalty in np.flatnonzero(gained):
-            _copy(networks, kept, int(penalty))
+        improved = (right > best) & (since < settings.patience)
+        since = np.where(improved, 0, since + 1)
+        best[improved] = right[improved]
+        for penalty in map(int, np.flatnonzero(improved)):
+            for target, source in zip(kept.of(penalty).arrays(), networks.of(penalty).arrays(), strict=True):
+                target[:] = source
         if (since >= settings.patience).all():
             break
-    return Mlp(scale, _only(kept, int(best.argmax())))
+    return Mlp(scale, kept.of(int(best.argmax())))
 
 
 def _start(shape: tuple[int, int], settings: MlpSettings, generator: np.random.Generator) -> Networks:
-    """Uniform within ``1 / sqrt(inputs)``, the same for every penalty."""
+    """Initialize uniformly within ``1 / sqrt(inputs)``, the same for every penalty."""
     width, n_classes = shape
     n, hidden = len(settings.penalties), settings.hidden
 
@@ -145,7 +152,7 @@ def _start(shape: tuple[int, int], settings: MlpSettings, generator: np.random.G
 
 
 def _gradients(networks: Networks, rows: Vectors, *, targets: Vectors, settings: MlpSettings) -> list[Array]:
-    """Of the mean cross-entropy and the penalty, in the order of ``Networks.arrays``."""
+    """Gradients of the mean cross-entropy plus the penalty, in the order of ``Networks.arrays``."""
     penalties = np.asarray(settings.penalties, dtype=np.float32)
     states = networks.hidden(rows)
     wrong = softmax(np.matmul(states, networks.outer) + networks.outer_bias[:, None]) - targets
@@ -159,18 +166,3 @@ def _gradients(networks: Networks, rows: Vectors, *, targets: Vectors, settings:
         np.matmul(states.transpose(0, 2, 1), wrong) + penalties[:, None, None] * networks.outer,
         wrong.sum(axis=1) + penalties[:, None] * networks.outer_bias,
     ]
-
-
-def _copy(networks: Networks, kept: list[Array], penalty: int) -> None:
-    hidden = networks.outer.shape[1]
-    columns = slice(penalty * hidden, (penalty + 1) * hidden)
-    kept[0][:, columns], kept[1][columns] = networks.inner[:, columns], networks.inner_bias[columns]
-    kept[2][penalty], kept[3][penalty] = networks.outer[penalty], networks.outer_bias[penalty]
-
-
-def _only(kept: list[Array], penalty: int) -> Networks:
-    hidden = kept[2].shape[1]
-    columns = slice(penalty * hidden, (penalty + 1) * hidden)
-    return Networks(
-        kept[0][:, columns], kept[1][columns], kept[2][penalty : penalty + 1], kept[3][penalty : penalty + 1]
-    )

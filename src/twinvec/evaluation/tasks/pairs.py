@@ -1,7 +1,7 @@
-"""Paired classification: do the two texts mean the same, by one threshold on the cosine?
+"""Pair classification: does a threshold on the cosine tell whether two texts mean the same?
 
-The thresholds are the best ones for these very pairs, as in MTEB and SBERT's evaluators, so accuracy and F1 are upper
-bounds of what a threshold chosen elsewhere gives. Average precision needs no threshold.
+As in MTEB and SBERT's evaluators, the thresholds are the best ones for the same pairs, so accuracy and F1 are upper
+bounds on what a threshold from other data achieves. Average precision requires no threshold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["PairTask", "best_accuracy_threshold", "best_f1_threshold", "run_pair
 
 @dataclass(frozen=True)
 class PairTask:
-    """Pairs of texts, marked 1 where both mean the same and 0 where they do not."""
+    """Pairs of texts with the label 1 if both mean the same, else 0."""
 
     name: str
     left: Sequence[str]
@@ -31,49 +31,32 @@ class PairTask:
     gold: Sequence[int]
 
     def __post_init__(self) -> None:
-        columns = {"left texts": self.left, "right texts": self.right, "marks": self.gold}
+        columns = {"left texts": self.left, "right texts": self.right, "labels": self.gold}
         check_columns(self.name, columns, at_least=2)
-        for row, mark in enumerate(self.gold):
-            if mark not in (0, 1):
-                raise InputError(f"{self.name}, row {row}: the mark is {mark!r}, not 0 or 1.")
+        for row, label in enumerate(self.gold):
+            if label not in (0, 1):
+                raise InputError(f"{self.name}, row {row}: the label is {label!r}, not 0 or 1.")
         if len(set(self.gold)) == 1:
-            raise InputError(f"{self.name}: all {len(self.gold)} marks are {self.gold[0]}.", hint="Give pairs of both.")
+            problem = f"{self.name}: all {len(self.gold)} labels are {self.gold[0]}."
+            raise InputError(problem, hint="Use pairs with both labels.")
 
 
 def run_pairs(task: PairTask, embed: Embed) -> list[Outcome]:
-    """Three outcomes: accuracy and F1, each at its best threshold, and average precision."""
+    """Return three outcomes: accuracy and F1, each at its best threshold, and average precision."""
     left, right = embed_once(embed, task.left, task.right)
     scores = similarity_pairwise(left, right)
     gold = np.asarray(task.gold, dtype=np.int64)
-    found = {
-        "accuracy": scores > best_accuracy_threshold(scores, gold),
-        "f1": scores > best_f1_threshold(scores, gold),
-    }
-    shown = {"accuracy": "Accuracy", "f1": "F1"}
-    at_best = [
-        Outcome(
-            task=task.name,
-            protocol=f"{shown[name]} x 100 at the best cosine threshold, chosen on the same pairs",
-            statistic=name,
-            predicted=marks.astype(np.int64),
-            gold=gold,
-        )
-        for name, marks in found.items()
-    ]
+    how = "x 100 at the best cosine threshold, chosen on the same pairs"
+    by_accuracy, by_f1 = scores > best_accuracy_threshold(scores, gold), scores > best_f1_threshold(scores, gold)
     return [
-        *at_best,
-        Outcome(
-            task=task.name,
-            protocol="Average precision of cosine x 100",
-            statistic="average_precision",
-            predicted=scores,
-            gold=gold,
-        ),
+        Outcome(task.name, f"Accuracy {how}", "accuracy", by_accuracy.astype(np.int64), gold),
+        Outcome(task.name, f"F1 {how}", "f1", by_f1.astype(np.int64), gold),
+        Outcome(task.name, "Average precision of cosine x 100", "average_precision", scores, gold),
     ]
 
 
 def best_accuracy_threshold(scores: Array, gold: Array) -> float:
-    """The threshold with the most right answers, if scores above it mean "the same". Both are ``(n,)``.
+    """The threshold with the highest accuracy, if scores above it mean "the same". Both are ``(n,)``.
 
     >>> best_accuracy_threshold(np.array([0.9, 0.2, 0.6]), np.array([1, 0, 1]))
     0.4
@@ -93,7 +76,7 @@ def best_f1_threshold(scores: Array, gold: Array) -> float:
 
 
 def _thresholds(scores: Array, gold: Array) -> tuple[Array, Array, Array]:
-    """Every different threshold, pairs above it, and those of them marked 1. Highest first."""
+    """All thresholds, highest first, with the number of pairs above each, and how many of these have label 1."""
     cut = cuts(scores, gold)
     following = np.append(cut.scores[1:], -np.inf)
     return np.append(np.inf, (cut.scores + following) / 2), np.append(0, cut.n_taken), np.append(0, cut.n_right)

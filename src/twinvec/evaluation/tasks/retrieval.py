@@ -1,6 +1,8 @@
-"""Retrieval: every query is compared with every document by cosine.
+"""Retrieval: rank all documents for every query by cosine.
 
-Rankings are scored as trec_eval and BEIR do: nDCG with the grade as gain; any grade above 0 is relevant elsewhere."""
+Rankings are scored as in trec_eval and BEIR: nDCG uses the grade as gain; for all other measures, any grade above 0 is
+relevant.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,13 @@ from twinvec.evaluation.statistics import Outcome
 from twinvec.evaluation.tasks.common import Embed, embed_once
 from twinvec.search import search
 
-__all__ = [
-    "RetrievalTask",
-    "average_precision_of",
-    "ndcg",
-    "recall",
-    "reciprocal_rank",
-    "run_retrieval",
-]
+__all__ = ["RetrievalTask", "average_precision_of", "ndcg", "recall", "reciprocal_rank", "run_retrieval"]
 
 
 def ndcg(grades: Sequence[float], ideal: Sequence[float], *, k: int) -> float:
-    """Discounted gain of the first ``k`` ranks over the best possible one; the gain is the grade itself.
+    """Discounted gain of the first ``k`` ranks divided by the best possible; the gain is the grade.
 
-    ``grades`` are those of the ranking, ``ideal`` those of all relevant documents, in any order.
+    ``grades`` are in the order of the ranking; ``ideal`` has the grades of all relevant documents, in any order.
 
     >>> round(ndcg([0, 1], [1], k=10), 4)
     0.6309
@@ -37,7 +32,7 @@ def ndcg(grades: Sequence[float], ideal: Sequence[float], *, k: int) -> float:
 
 
 def average_precision_of(grades: Sequence[float], n_relevant: int) -> float:
-    """Mean, over all relevant documents, of the precision at their ranks; one that is not ranked counts 0.
+    """Mean of the precision at the ranks of all relevant documents; documents that are not ranked count 0.
 
     >>> average_precision_of([1, 0, 1], n_relevant=2)
     0.8333333333333333
@@ -47,7 +42,7 @@ def average_precision_of(grades: Sequence[float], n_relevant: int) -> float:
 
 
 def reciprocal_rank(grades: Sequence[float], *, k: int) -> float:
-    """1 over the rank of the first relevant document; 0 if none is among the first ``k``.
+    """1 divided by the rank of the first relevant document; 0 if none is among the first ``k``.
 
     >>> reciprocal_rank([0, 0, 2], k=10), reciprocal_rank([0, 0, 2], k=2)
     (0.3333333333333333, 0.0)
@@ -56,7 +51,7 @@ def reciprocal_rank(grades: Sequence[float], *, k: int) -> float:
 
 
 def recall(grades: Sequence[float], n_relevant: int, *, k: int) -> float:
-    """The share of the relevant documents that is among the first ``k``.
+    """The share of the relevant documents among the first ``k``.
 
     >>> recall([1, 0, 1], 4, k=2)
     0.25
@@ -68,12 +63,12 @@ def _gain(grades: Sequence[float]) -> float:
     return float(np.sum(np.asarray(grades, dtype=np.float64) / np.log2(np.arange(2, len(grades) + 2))))
 
 
-DEPTH = 1000  # how far down a ranking is read; trec_eval reads as far
+DEPTH = 1000  # documents per ranking, as in trec_eval
 
 
 @dataclass(frozen=True)
 class RetrievalTask:
-    """Queries and documents by their ids, and for each query the grades of its relevant documents."""
+    """Queries and documents by id, and for each query the grades of its relevant documents."""
 
     name: str
     queries: Mapping[str, str]
@@ -87,16 +82,14 @@ class RetrievalTask:
             if not any(grade > 0 for grade in self.relevant.get(query, {}).values()):
                 raise InputError(
                     f"{self.name}: the query {query!r} has no relevant document.",
-                    hint="Leave it out: no ranking of it can be right.",
+                    hint="Remove the query, because it cannot be scored.",
                 )
         for query, grades in self.relevant.items():
             if query not in self.queries:
-                raise InputError(f"{self.name}: there are grades for {query!r}, which is no query.")
-            for document in grades:
-                if document not in self.documents:
-                    raise InputError(
-                        f"{self.name}: query {query!r} has a grade for {document!r}, which is no document."
-                    )
+                raise InputError(f"{self.name}: there are grades for {query!r}, which is not a query.")
+            unknown = next((document for document in grades if document not in self.documents), None)
+            if unknown is not None:
+                raise InputError(f"{self.name}: query {query!r} has a grade for {unknown!r}, which is not a document.")
 
 
 def run_retrieval(
@@ -104,10 +97,10 @@ def run_retrieval(
 ) -> list[Outcome]:
     """Outcomes with one value per query, in the order of the task: nDCG@10, AP, RR@10 and recall at each ``k``.
 
-    ``embed_documents`` is for models that encode documents otherwise than queries.
+    ``embed_documents`` is for models that encode documents differently from queries.
     """
     if any(k < 1 or k > DEPTH for k in recall_at):
-        raise InputError(f"recall_at is {list(recall_at)}.", hint=f"Give numbers from 1 to {DEPTH}.")
+        raise InputError(f"Invalid recall_at: {list(recall_at)}.", hint=f"Use numbers from 1 to {DEPTH}.")
     measures: dict[str, Callable[[list[float], list[float]], float]] = {
         "nDCG@10 x 100, gain = grade": lambda ranked, ideal: ndcg(ranked, ideal, k=10),
         f"MAP x 100 over the first {DEPTH:,}": lambda ranked, ideal: average_precision_of(ranked, len(ideal)),
@@ -132,7 +125,7 @@ def _recall(ranked: list[float], ideal: list[float], *, k: int) -> float:
 
 
 def _rankings(task: RetrievalTask, embed: Embed, embed_documents: Embed) -> Iterator[tuple[list[float], list[float]]]:
-    """For every query the grades of its ranking, best first, and those of its relevant documents."""
+    """Yield for every query the grades of its ranking, best first, and the grades of its relevant documents."""
     queries, documents = list(task.queries), list(task.documents)
     (queried,) = embed_once(embed, [task.queries[query] for query in queries])
     (stored,) = embed_once(embed_documents, [task.documents[document] for document in documents])

@@ -1,11 +1,11 @@
-"""Semantic textual similarity: does a similarity of vectors order pairs as people do?
+"""Semantic textual similarity: does the similarity of vectors agree with human scores?
 
-SBERT (Reimers & Gurevych 2019, Table 1) and MTEB take Spearman over all pairs of a year together; SentEval averages
-the Pearson of the subsets. The two are not comparable, so the protocol stands in every outcome.
+SBERT (Reimers & Gurevych 2019, Table 1) and MTEB compute Spearman over all pairs of a year together; SentEval averages
+the Pearson of the subsets. The two are not comparable, so every outcome states its protocol.
 
 Trained relatedness (SentEval's STSb and SICK-R) fits a softmax over integer scores, on ``[|u - v|, u * v]``, after Tai
-et al. (2015, sections 3.2 and 4.2): a score between two integers becomes probabilities of both, the model is fitted to
-them by their cross-entropy, and predicts the mean score. SentEval minimizes the squared error of the probabilities with
+et al. (2015, sections 3.2 and 4.2): a score between two integers becomes probabilities of both, the model minimizes
+the cross-entropy with them, and predicts the mean score. SentEval minimizes the squared error of the probabilities with
 Adam and stops on dev; here the fit is exact, and dev chooses the L2 strength, by Pearson.
 """
 
@@ -36,7 +36,7 @@ from twinvec.vectors import PAIRWISE, similarity_pairwise
 
 __all__ = ["RelatednessTask", "StsTask", "run_relatedness", "run_sts", "score_targets"]
 
-TOGETHER: dict[Aggregation, str] = {
+AGGREGATION_NAMES: dict[Aggregation, str] = {
     "all": "all pairs together",
     "mean": "mean of the subsets",
     "weighted mean": "mean of the subsets, weighted by their pairs",
@@ -45,7 +45,7 @@ TOGETHER: dict[Aggregation, str] = {
 
 @dataclass(frozen=True)
 class StsTask:
-    """Pairs of texts with people's similarity scores; ``subsets`` names the subset of every pair, if there are any."""
+    """Pairs of texts with human similarity scores; ``subsets`` has the subset of every pair, if there are subsets."""
 
     name: str
     left: Sequence[str]
@@ -69,36 +69,29 @@ def run_sts(
     similarity: Similarity = "cosine",
     aggregation: Aggregation = "all",
 ) -> list[Outcome]:
-    """One outcome: the similarity of every pair beside its gold score, in the order of the task."""
+    """Return one outcome: the similarity and gold score of every pair, in the order of the task."""
     check_choice("statistic", statistic, known=CORRELATIONS)
     check_choice("similarity", similarity, known=PAIRWISE)
-    check_choice("aggregation", aggregation, known=TOGETHER)
+    check_choice("aggregation", aggregation, known=AGGREGATION_NAMES)
     left, right = embed_once(embed, task.left, task.right)
-    groups, names = _subsets(task)
+    groups, names = numbered(task.subsets)
     return [
         Outcome(
             task=task.name,
-            protocol=f"{statistic.capitalize()} of {similarity} x 100, {TOGETHER[aggregation]}",
+            protocol=f"{statistic.capitalize()} of {similarity} x 100, {AGGREGATION_NAMES[aggregation]}",
             statistic=statistic,
             predicted=similarity_pairwise(left, right, similarity),
             gold=np.asarray(task.gold, dtype=np.float64),
-            groups=groups,
+            groups=np.array(groups) if groups else None,
             group_names=names,
             aggregation=aggregation,
         )
     ]
 
 
-def _subsets(task: StsTask) -> tuple[Array | None, tuple[str, ...]]:
-    if not task.subsets:
-        return None, ()
-    groups, names = numbered(task.subsets)
-    return np.array(groups), names
-
-
 @dataclass(frozen=True)
 class RelatednessTask:
-    """Pairs with scores within ``low`` .. ``high``, each in the split train, dev or test."""
+    """Pairs with scores within ``bounds`` (low, high), each in one of the splits train, dev and test."""
 
     name: str
     left: Sequence[str]
@@ -114,15 +107,14 @@ class RelatednessTask:
         low, high = self.bounds
         for row, score in enumerate(self.gold):
             if not low <= score <= high:
-                raise InputError(f"{self.name}, row {row}: the score {score:g} is not within {low} to {high}.")
+                raise InputError(f"{self.name}, row {row}: the score {score:g} is not from {low} to {high}.")
         if set(self.splits) != set(SPLITS):
-            raise InputError(
-                f"{self.name}: the splits are {', '.join(sorted(set(self.splits)))}.", hint="Give train, dev and test."
-            )
+            splits = ", ".join(sorted(set(self.splits)))
+            raise InputError(f"{self.name}: the splits are {splits}.", hint="Provide train, dev and test.")
 
 
 def run_relatedness(task: RelatednessTask, embed: Embed) -> list[Outcome]:
-    """Two outcomes on the test pairs, in order: Pearson and Spearman of the predicted scores."""
+    """Return two outcomes on the test pairs: Pearson and Spearman of the predicted scores."""
     features, gold = features_of(embed, task.left, others=task.right), np.asarray(task.gold, dtype=np.float64)
     train, dev, test = (np.flatnonzero(np.array(task.splits) == split) for split in SPLITS)
     models = fit_softmax(features[train], score_targets(gold[train], task.bounds))
@@ -131,19 +123,13 @@ def run_relatedness(task: RelatednessTask, embed: Embed) -> list[Outcome]:
     predicted = (models.probabilities(features[test]) @ steps)[int(np.argmax(agreement))]
     how = "trained softmax over the scores on [|u-v|, u*v], L2 chosen by Pearson on dev, test pairs"
     return [
-        Outcome(
-            task=task.name,
-            protocol=f"{name.capitalize()} x 100, {how}",
-            statistic=name,
-            predicted=predicted,
-            gold=gold[test],
-        )
+        Outcome(task.name, f"{name.capitalize()} x 100, {how}", statistic=name, predicted=predicted, gold=gold[test])
         for name in ("pearson", "spearman")
     ]
 
 
 def score_targets(scores: Array, bounds: tuple[int, int]) -> Vectors:
-    """Scores ``(n,)`` as probabilities of the integers within the bounds, ``(n, integers)``, with the same mean.
+    """Scores ``(n,)`` as probabilities over the integers within the bounds, ``(n, integers)``, with the same mean.
 
     >>> score_targets(np.array([3.0, 1.25]), (1, 3)).tolist()
     [[0.0, 0.0, 1.0], [0.75, 0.25, 0.0]]
@@ -153,5 +139,5 @@ def score_targets(scores: Array, bounds: tuple[int, int]) -> Vectors:
 
 
 def _agreement(scores: Array, gold: Array) -> float:
-    """Pearson, or the lowest value where it is undefined because all scores are the same."""
+    """Pearson, or -1 if it is undefined because all scores are equal."""
     return pearson(scores, gold) if np.ptp(scores) > 0 else -1.0

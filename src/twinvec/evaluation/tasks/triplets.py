@@ -1,4 +1,4 @@
-"""Triplet accuracy (SBERT's Table 4), and triplets made from documents with sections."""
+"""Triplet accuracy (SBERT's Table 4), and triplets from documents with sections."""
 
 from __future__ import annotations
 
@@ -17,19 +17,12 @@ from twinvec.evaluation.tasks.common import Embed, check_choice, check_columns, 
 from twinvec.evaluation.tasks.documents import Document
 from twinvec.vectors import PAIRWISE, similarity_pairwise
 
-__all__ = [
-    "Lead",
-    "SectionRule",
-    "TripletTask",
-    "build_triplets",
-    "run_triplets",
-    "usable_sections",
-]
+__all__ = ["SectionRule", "TripletTask", "build_triplets", "run_triplets", "usable_sections"]
 
 
 @dataclass(frozen=True)
 class TripletTask:
-    """An anchor, a positive that should be near it and a negative that should be farther, row by row."""
+    """In each row an anchor, a positive that should be near it, and a negative that should be farther away."""
 
     name: str
     anchors: Sequence[str]
@@ -47,21 +40,15 @@ class TripletTask:
 def run_triplets(
     task: TripletTask, embed: Embed, *, similarities: Sequence[Similarity] = ("cosine", "euclidean", "manhattan")
 ) -> list[Outcome]:
-    """An outcome per similarity: 1 for each triplet whose positive is strictly nearer, else 0. A tie is wrong."""
+    """One outcome per similarity: 1 for each triplet whose positive is strictly nearer, else 0. Ties count as wrong."""
     for name in similarities:
         check_choice("similarity", name, known=PAIRWISE)
     anchors, positives, negatives = embed_once(embed, task.anchors, task.positives, task.negatives)
     outcomes = []
     for name in similarities:
         nearer = similarity_pairwise(anchors, positives, name) > similarity_pairwise(anchors, negatives, name)
-        outcomes.append(
-            Outcome(
-                task=task.name,
-                protocol=f"Triplet accuracy x 100 by {name}, a tie counts as wrong",
-                statistic="mean",
-                predicted=nearer.astype(np.float64),
-            )
-        )
+        protocol = f"Triplet accuracy x 100 by {name}, a tie counts as wrong"
+        outcomes.append(Outcome(task.name, protocol, statistic="mean", predicted=nearer.astype(np.float64)))
     return outcomes
 
 
@@ -71,14 +58,14 @@ NO_CONTENT = ("references", "external links", "see also", "further reading", "no
 
 @dataclass(frozen=True)
 class SectionRule:
-    """Which sections and sentences are used, and how many triplets are made.
+    """Which sections and sentences to use, and how many triplets to build.
 
     Args:
-        min_sentences: sections with fewer usable sentences are skipped; 2 at least, an anchor and its positive.
-        min_words: shorter sentences are no sentences (captions, stubs of markup).
-        per_section: the most triplets whose anchor comes from one section; no sentence is anchor or positive twice.
-        lead: the text before the first heading tells of all sections at once, so by default it is skipped.
-        skip_titles: sections with these headings, in lower case, are skipped.
+        min_sentences: skip sections with fewer usable sentences; at least 2, an anchor and its positive.
+        min_words: skip shorter sentences, such as captions and remains of markup.
+        per_section: maximum number of triplets per section; no sentence is used twice as an anchor or positive.
+        lead: whether to use the text before the first heading. It covers all topics, so the default is "skip".
+        skip_titles: skip sections with these headings, in lower case.
     """
 
     min_sentences: int = 4
@@ -97,20 +84,20 @@ class SectionRule:
 def build_triplets(
     documents: Iterable[Document], *, name: str = "sections", rule: SectionRule | None = None, seed: int = 0
 ) -> TripletTask:
-    """A triplet task from all documents with at least two usable sections; the same seed gives the same triplets."""
+    """Build triplets from all documents with at least two usable sections; the same seed gives the same triplets."""
     generator = np.random.default_rng(seed)
     rows = [row for document in documents for row in _triplets(document, rule or SectionRule(), generator)]
     if not rows:
         raise InputError(
             f"{name}: no document has two sections with enough sentences.",
-            hint="Check that headings were found, or lower min_sentences and min_words.",
+            hint="Check that the documents have headings, or lower min_sentences and min_words.",
         )
     anchors, positives, negatives = zip(*rows, strict=True)
     return TripletTask(name, anchors, positives, negatives)
 
 
 def usable_sections(document: Document, rule: SectionRule) -> list[list[str]]:
-    """The sentences of every section that the rule accepts; a sentence that stands in two sections is in none."""
+    """The sentences of every usable section; sentences that occur in several sections are removed."""
     sections = [
         list(dict.fromkeys(_sentences(section.paragraphs, rule)))
         for section in document.sections
