@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from twinvec.evaluation.systems import SystemChoice
     from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
+    from twinvec.pairs.cross_encoder import CrossEncoder, load_scorer
+    from twinvec.scorer import Ranked, Scorer, rank_texts
     from twinvec.search.demo import run_demo
     from twinvec.search.texts import find_duplicates, find_pairs, search_texts
     from twinvec.training.job import TrainResult, train
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Collection",
+    "CrossEncoder",
     "Encoder",
     "Evaluation",
     "Explanation",
@@ -41,6 +44,8 @@ __all__ = [
     "Lengths",
     "ModelEmbedder",
     "PairExplanation",
+    "Ranked",
+    "Scorer",
     "SuiteSettings",
     "SystemChoice",
     "TrainResult",
@@ -57,8 +62,10 @@ __all__ = [
     "index_file",
     "inspect_model",
     "load",
+    "load_scorer",
     "measure_speed",
     "quantize_vectors",
+    "rank_texts",
     "run_demo",
     "search_texts",
     "similarity",
@@ -71,6 +78,7 @@ __all__ = [
 # Where each public name lives. They are imported at first use: `twinvec --help` need not wait for onnxruntime.
 _PLACES = {
     "Collection": "collection",
+    "CrossEncoder": "pairs.cross_encoder",
     "Encoder": "encoder",
     "Evaluation": "evaluation.result_file",
     "Explanation": "explanation",
@@ -78,6 +86,8 @@ _PLACES = {
     "Lengths": "encoder",
     "ModelEmbedder": "embedder",
     "PairExplanation": "explanation",
+    "Ranked": "scorer",
+    "Scorer": "scorer",
     "SuiteSettings": "evaluation.evaluate",
     "SystemChoice": "evaluation.systems",
     "TrainResult": "training.job",
@@ -94,8 +104,10 @@ _PLACES = {
     "evaluate": "evaluation.evaluate",
     "inspect_model": "engine.inspect",
     "load": "loading",
+    "load_scorer": "pairs.cross_encoder",
     "measure_speed": "analysis.speed",
     "quantize_vectors": "vectors",
+    "rank_texts": "scorer",
     "run_demo": "search.demo",
     "search_texts": "search.texts",
     "similarity": "vectors",

@@ -35,6 +35,7 @@ __all__ = [
     "PROJECTIONS",
     "READOUTS",
     "RUNTIMES",
+    "SCORE_ACTIVATIONS",
     "SCORE_OBJECTIVES",
     "SEARCH_MODES",
     "SHARD_FORMATS",
@@ -63,6 +64,7 @@ __all__ = [
     "Projection",
     "Role",
     "RuntimeName",
+    "ScoreActivation",
     "SearchMode",
     "ShardFormat",
     "Similarity",
@@ -86,6 +88,7 @@ OutputType = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 LongPolicy = Literal["warn", "error", "cut", "chunk"]
 RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
+ScoreActivation = Literal["none", "sigmoid", "softmax"]  # what makes scores of a classifier's raw outputs
 Device = Literal["cpu", "cuda"]
 WKMode = Literal["paper", "reference"]
 Role = Literal["text", "query", "document"]  # what a text is for, where a model has prompts for it
@@ -113,6 +116,7 @@ OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
 SIMILARITY_NAMES: tuple[str, ...] = get_args(Similarity)
 LONG_POLICIES: tuple[str, ...] = get_args(LongPolicy)
 RUNTIMES: tuple[str, ...] = get_args(RuntimeName)
+SCORE_ACTIVATIONS: tuple[str, ...] = get_args(ScoreActivation)
 DEVICES: tuple[str, ...] = get_args(Device)
 PAIR_METHODS: tuple[str, ...] = get_args(PairMethod)
 KEEPS: tuple[str, ...] = get_args(Keep)

@@ -23,7 +23,7 @@ from twinvec.token_rows import LongTexts, RowMaker
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
-__all__ = ["StaticEncoder", "load", "open_table"]
+__all__ = ["StaticEncoder", "check_vocabulary", "load", "open_table"]
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ def _load_static(
 ) -> StaticEncoder:
     tokenizer = replace(tokenizer, prefix=(), suffix=())  # the table is read for the text's own tokens only
     engine, runtime = open_table(folder, settings, trust_pickle=trust_pickle)
-    _check_vocabulary(folder, tokenizer, engine)
+    check_vocabulary(folder, tokenizer, engine.n_vocabulary)
     return StaticEncoder(
         folder=folder,
         tokenizer=tokenizer,
@@ -179,17 +179,18 @@ def _load_static(
     )
 
 
-def _check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> None:
-    if tokenizer.n_vocabulary > engine.n_vocabulary:
+def check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, n_vectors: int) -> None:
+    """Refuse a tokenizer that knows more tokens than the model has vectors for."""
+    if tokenizer.n_vocabulary > n_vectors:
         raise ModelFolderError(
             f"The tokenizer of {folder.path} knows {tokenizer.n_vocabulary} tokens, but the model has vectors for "
-            f"{engine.n_vocabulary}.",
+            f"{n_vectors}.",
             hint="Tokenizer and weights do not belong together; fetch the model again.",
         )
 
 
 def _max_tokens(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> int:
-    _check_vocabulary(folder, tokenizer, engine)
+    check_vocabulary(folder, tokenizer, engine.n_vocabulary)
     limits = [limit for limit in (folder.max_tokens, engine.n_positions) if limit]
     limit = min(limits, default=512)
     if limit <= tokenizer.n_special:

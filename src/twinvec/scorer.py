@@ -73,7 +73,15 @@ def checked_scores(found: ArrayLike, n_pairs: int, *, source: str) -> NDArray[np
 
 
 def rank_texts(scorer: Scorer, query: str, texts: Sequence[str], k: int | None = None) -> Ranked:
-    """Score every text for a query and return the best ``k``, best first; equal scores keep the order of the list."""
+    """Score every text for a query and return the best ``k``, best first; equal scores keep the order of the list.
+
+    >>> class SharedWords:
+    ...     name = identity = "shared words"
+    ...     def score(self, pairs):
+    ...         return [len(set(first.split()) & set(second.split())) for first, second in pairs]
+    >>> rank_texts(SharedWords(), "a cat sits", ["rain falls", "a cat sleeps"], k=1).rows.tolist()
+    [1]
+    """
     if isinstance(texts, str) or not len(texts):
         raise InputError("There are no texts to rank.", hint="Give a list with at least one text.")
     check_at_least(1, k=k)

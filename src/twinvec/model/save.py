@@ -39,15 +39,23 @@ WIDTH_KEYS = ("hidden_size", "dim", "d_model", "n_embd", "emb_dim")  # as the ar
 PREFIX = "sentence_transformers.models."
 
 
-def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array] | None = None) -> None:
+def save_model(
+    folder: ModelFolder,
+    target: Path,
+    *,
+    weights: Mapping[str, Array] | None = None,
+    configs: Mapping[str, object] | None = None,
+) -> None:
     """Write ``folder`` again at ``target``, whole or not at all. What is no sentence model stays none.
 
-    ``weights`` take the place of the folder's own files of weights.
+    ``weights`` take the place of the folder's own files of weights, ``configs`` that of its JSON files by name.
     """
     with saved_folder(target, MODEL) as path:
         write_model(folder, path, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:
             save_file(dict(weights), path / "model.safetensors", metadata={"format": "pt"})
+        for name, content in (configs or {}).items():
+            write_json(path / name, content)
         copy_card(folder, path)
 
 
