@@ -12,6 +12,7 @@ from twinvec.errors import InputError
 
 __all__ = [
     "AGGREGATIONS",
+    "CANDIDATES",
     "CLASSIFIERS",
     "COMMAND_LINES",
     "CORRELATIONS",
@@ -80,6 +81,7 @@ __all__ = [
 
 DEFAULT_MODEL = "twinvec-mini"
 SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # the models inside the package
+CANDIDATES = 100  # texts that a search hands to a scorer, and of each ranking that is fused
 DEFAULT_SCORE_RANGE = (0.0, 5.0)  # lowest and highest score of a pair, as in the STS data sets
 
 Precision = Literal["float32", "bfloat16", "int8"]

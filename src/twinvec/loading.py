@@ -14,6 +14,7 @@ from twinvec.encoder import Encoder
 from twinvec.engine.batches import Engine, EngineSettings, Streams
 from twinvec.engine.static import TableRuntime, read_table, save_static
 from twinvec.errors import InputError, ModelFolderError
+from twinvec.model.classifier import refuse_classifier
 from twinvec.model.folder import ModelFolder, Normalize, read_model_folder, with_readout
 from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_files
@@ -130,6 +131,8 @@ def load(
     """
     settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
+    if readout is None:
+        refuse_classifier(path)
     as_opened = file_states(model_files(path))
     folder = replace(read_model_folder(path), as_opened=as_opened)
     is_sentence_model = folder.is_sentence_model

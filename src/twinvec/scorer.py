@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,9 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from twinvec.errors import InputError, check_at_least, shown
 
-__all__ = ["Pair", "Ranked", "Scorer", "checked_pairs", "checked_scores", "rank_texts"]
+__all__ = [
+    "FunctionScorer",
+    "Pair",
+    "Ranked",
+    "RerankFunction",
+    "Scorer",
+    "checked_pairs",
+    "checked_scores",
+    "rank_texts",
+]
 
 Pair = tuple[str, str]
+RerankFunction = Callable[[str, Sequence[str]], ArrayLike]  # of a query and n texts: n scores, higher is better
 
 
 class Scorer(Protocol):
@@ -34,6 +47,29 @@ class Scorer(Protocol):
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """The score of each pair, ``(len(pairs),)``."""
         ...
+
+
+@dataclass(frozen=True)
+class FunctionScorer:
+    """A function of a query and a list of texts as a scorer.
+
+    >>> FunctionScorer(lambda query, texts: [len(text) for text in texts]).score([("a", "b"), ("a", "cd")]).tolist()
+    [1.0, 2.0]
+    """
+
+    function: RerankFunction
+    name: str = "The scorer"
+
+    @property
+    def identity(self) -> str:
+        """The function's own name; a digest of what it does cannot be had."""
+        return f"function-{getattr(self.function, '__qualname__', type(self.function).__qualname__)}"
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """The score of each pair, ``(len(pairs),)``; the function is called once for each query."""
+        groups = [(query, [text for _, text in group]) for query, group in groupby(pairs, key=itemgetter(0))]
+        found = [checked_scores(self.function(query, texts), len(texts), source=self.name) for query, texts in groups]
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.float32)
 
 
 class Ranked(NamedTuple):

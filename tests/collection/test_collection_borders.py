@@ -240,7 +240,7 @@ SCORES = [None, 5, [None] * 3, ["a"] * 3, [1], [float("nan")] * 3, np.zeros((3, 
 
 @pytest.mark.parametrize("scores", SCORES, ids=shown)
 def test_a_scorer_that_gives_no_scores_is_refused(filled, scores):
-    with pytest.raises(InputError, match="The scorer gave"):
+    with pytest.raises(InputError, match="The scorer returned"):
         filled.search("cat", 3, rerank=lambda query, texts: scores)
 
 

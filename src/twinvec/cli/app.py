@@ -10,7 +10,7 @@ from twinvec.cli.screen import CleanErrors, show_version
 
 __all__ = ["main"]
 
-# In the order of the help. Each is the function of its name in the module of its name.
+# In the order of the help. Each is the function of its name in the module of its name, but for those in MODULES.
 COMMANDS = {
     "demo": "Compare all pairs of 10,000 sentences and answer three questions.",
     "embed": "Embed the texts of a file.",
@@ -18,6 +18,8 @@ COMMANDS = {
     "explain": "Show why two texts are similar, token by token.",
     "pairs": "Find the most similar pairs of texts in a file.",
     "search": "Search a collection or a file.",
+    "score": "Score two texts by a cross-encoder.",
+    "rank": "Order the texts of a file for a query by a cross-encoder.",
     "index": "Import the texts of a file into a searchable collection.",
     "dedup": "Remove near-duplicate texts from a file.",
     "cluster": "Group similar texts and describe each group.",
@@ -31,6 +33,7 @@ COMMANDS = {
     "evaluate": "Evaluate a model, a server, a program or a file of vectors.",
     "compare": "Test whether one of two models is better or only luckier.",
 }
+MODULES = {"rank": "score"}
 
 
 class LazyCommands(CleanErrors):
@@ -44,7 +47,7 @@ class LazyCommands(CleanErrors):
         """The command of a name, imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"twinvec.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(import_module(f"twinvec.cli.{MODULES.get(cmd_name, cmd_name)}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.choices import FORMATS, SEARCH_MODES
+from twinvec.choices import CANDIDATES, FORMATS, SEARCH_MODES
 from twinvec.cli.options import ModelChoice, TextSource, model_options
 from twinvec.cli.screen import open_console, plain_table, print_json, say
 
 if TYPE_CHECKING:
     from twinvec.choices import SearchMode
 
-__all__ = ["search"]
+__all__ = ["Found", "print_found", "search"]
 
 STDIN = "-"
 
@@ -46,6 +46,14 @@ class Found:
 @click.option("--where", metavar="CONDITION", help='Only texts with this metadata, in SQL: "year >= 1990".')
 @click.option("--column", help="Of a file, the column of the texts.")
 @click.option("--format", type=click.Choice(FORMATS), help="Of a file, its format. Default: by its ending.")
+@click.option("--rerank", metavar="MODEL", help="Order the best texts anew by this cross-encoder: a folder or a name.")
+@click.option(
+    "--candidates",
+    type=click.IntRange(min=1),
+    default=CANDIDATES,
+    show_default=True,
+    help="How many texts --rerank orders, and --mode hybrid joins.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines also on a terminal.")
 @model_options()
 def search(
@@ -57,6 +65,8 @@ def search(
     where: str | None,
     column: str | None,
     format: str | None,
+    rerank: str | None,
+    candidates: int,
     as_json: bool,
     model: ModelChoice,
 ) -> None:
@@ -71,7 +81,12 @@ def search(
     if Path(place).is_dir() or "://" in place:
         if column or format:
             raise click.UsageError("--column and --format are for files.")
-        hits = _of_collection(place, query, k, mode=mode, where=where, model=model)
+        import twinvec
+
+        name, arguments = model.given()
+        collection = twinvec.Collection.open(place, model=name, arguments=arguments)
+        answers = collection.search(query, k, mode=mode, where=where, rerank=rerank, candidates=candidates)
+        hits = [Found(hit.score, hit.id, hit.text, hit.metadata) for hit in answers]
     else:
         if place != STDIN and not Path(place).exists():
             raise click.ClickException(
@@ -79,7 +94,16 @@ def search(
             )
         if mode != "dense" or where:
             raise click.UsageError(f"--mode and --where need a collection: twinvec index {place} --out FOLDER")
-        hits = _of_file(TextSource(place, column, format), query, k, model=model)
+        import twinvec
+
+        texts = list(TextSource(place, column, format).texts())
+        rows = twinvec.search_texts(query, texts, k, model=model.embedder(), rerank=rerank, candidates=candidates)
+        hits = [Found(hit.score, str(hit.row), hit.text) for hit in rows]
+    print_found(hits, as_json=as_json)
+
+
+def print_found(hits: Sequence[Found], *, as_json: bool) -> None:
+    """Print texts with their scores: a table on a terminal, JSON lines elsewhere or if asked for."""
     if not hits:
         say("No text was found.")
     elif as_json or not sys.stdout.isatty():
@@ -87,25 +111,6 @@ def search(
             print_json(_row(hit))
     else:
         _print_table(hits)
-
-
-def _of_collection(
-    place: str, query: str, k: int, *, mode: SearchMode, where: str | None, model: ModelChoice
-) -> list[Found]:
-    import twinvec
-
-    name, arguments = model.given()
-    collection = twinvec.Collection.open(place, model=name, arguments=arguments)
-    return [
-        Found(hit.score, hit.id, hit.text, hit.metadata) for hit in collection.search(query, k, mode=mode, where=where)
-    ]
-
-
-def _of_file(source: TextSource, query: str, k: int, *, model: ModelChoice) -> list[Found]:
-    import twinvec
-
-    hits = twinvec.search_texts(query, list(source.texts()), k, model=model.embedder())
-    return [Found(hit.score, str(hit.row), hit.text) for hit in hits]
 
 
 def _row(hit: Found) -> dict[str, object]:

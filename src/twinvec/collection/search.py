@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from twinvec.collection.indexes import LanceQuery, LanceTable, lance_errors, n_p
 from twinvec.collection.model import ModelRecord
 from twinvec.collection.rows import Hit, check_filter, columns_to_read, metadata_of, names_in
 from twinvec.collection.schema import kinds_of_schema, listed, pyarrow
-from twinvec.errors import InputError, TwinvecError, shown
+from twinvec.errors import InputError, TwinvecError
 from twinvec.extras import require
+from twinvec.scorer import Scorer, rank_texts
 from twinvec.types import Vectors
 
 __all__ = [
-    "Scorer",
     "dense_hits",
     "filter_errors",
     "fused_hits",
@@ -50,10 +50,6 @@ def reciprocal_rank_fusion(rankings: Sequence[Sequence[Id]], *, smoothing: float
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-# of a query and n texts: n scores, higher is better
-Scorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
-
-SCORES_WANTED = "It must return one number per text, higher is better."
 SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our score
     "cosine": lambda distance: 1 - distance,
     "dot": lambda distance: 1 - distance,
@@ -169,15 +165,6 @@ def reranked_hits(hits: Sequence[Hit], query: str, scorer: Scorer) -> list[Hit]:
     """The same hits in the order of a scorer of (query, text) pairs, with its scores."""
     if not hits:
         return []
-    given = scorer(query, [hit.text for hit in hits])
-    try:
-        scores = [float(score) for score in given]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"The scorer gave {shown(given)}: {error}.", hint=SCORES_WANTED) from error
-    if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
-        raise InputError(
-            f"The scorer gave {len(scores)} scores for {len(hits)} texts, or some that are no numbers.",
-            hint=SCORES_WANTED,
-        )
-    scored = [Hit(hit.id, hit.text, score, hit.metadata) for hit, score in zip(hits, scores, strict=True)]
-    return sorted(scored, key=lambda hit: -hit.score)
+    ranked = rank_texts(scorer, query, [hit.text for hit in hits])
+    best = zip((hits[row] for row in ranked.rows), ranked.scores.tolist(), strict=True)
+    return [Hit(hit.id, hit.text, score, hit.metadata) for hit, score in best]

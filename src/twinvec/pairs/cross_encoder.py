@@ -7,35 +7,36 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from twinvec.choices import SCORE_ACTIVATIONS, LongPolicy, Precision, ScoreActivation
 from twinvec.embedder import stable_name
 from twinvec.engine.batches import Engine, EngineSettings, Streams, pad, plan_batches, plan_equal, plan_single
-from twinvec.engine.choose import open_graph
 from twinvec.engine.config import read_backbone
-from twinvec.engine.model import Model, read_model
 from twinvec.engine.names import canonical_name
 from twinvec.engine.weights import Weights, is_packed, read_weights
 from twinvec.errors import InputError, ModelFolderError, check_name, shown
 from twinvec.files import read_json
 from twinvec.loading import check_vocabulary
 from twinvec.model.classifier import ACTIVATION_CLASSES, Classifier, read_classifier
-from twinvec.model.folder import LayerNorm
 from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_digest, model_files, vectors_digest
 from twinvec.model.save import save_model
 from twinvec.model.tokenizer import Tokenizer, WordReader, check_text, load_tokenizer
 from twinvec.pairs.tokens import LongPairs, PairRow, PairRowMaker, PairTemplate, pair_template, reads_types
 from twinvec.progress import Progress
-from twinvec.scorer import Pair, Ranked, Scorer, checked_pairs, rank_texts
+from twinvec.scorer import FunctionScorer, Pair, Ranked, RerankFunction, Scorer, checked_pairs, rank_texts
 from twinvec.token_rows import plan_jobs
 from twinvec.types import Array, Vectors
 
+if TYPE_CHECKING:
+    from twinvec.engine.model import Model
+
 __all__ = ["CrossEncoder", "ScorerLike", "as_scorer", "load_scorer"]
 
-ScorerLike = str | os.PathLike[str] | Scorer
+ScorerLike = str | os.PathLike[str] | Scorer | RerankFunction
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,7 @@ class CrossEncoder:
         if self.label is None and len(self.labels) > 1:
             raise InputError(
                 f"{self.name} gives {len(self.labels)} scores for a pair ({', '.join(self.labels[:5])}), not one.",
-                hint=f"Choose one of them: load_scorer(..., label={self.labels[0]!r}).",
+                hint=f"Choose one of them: load_scorer(..., label={self.labels[0]!r}), or --label.",
             )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -196,6 +197,8 @@ def load_scorer(
         revision: a hub model's branch, tag or commit.
         offline: never ask the network.
     """
+    from twinvec.engine.choose import open_graph  # brings onnxruntime
+
     settings = EngineSettings(precision, threads, deterministic=deterministic, long=long)
     if long == "chunk":
         raise InputError("long='chunk' is not for pairs.", hint="Use 'warn', 'cut' or 'error'.")
@@ -230,6 +233,8 @@ def load_scorer(
 
 def _read_model(classifier: Classifier, *, trust_pickle: bool) -> Model:
     """Backbone and head, of one file of weights."""
+    from twinvec.engine.model import read_model
+
     folder = classifier.folder
     backbone = read_backbone(folder.config)
     named = read_weights(folder.path, trust_pickle=trust_pickle)
@@ -237,18 +242,10 @@ def _read_model(classifier: Classifier, *, trust_pickle: bool) -> Model:
 
     def read(part: Path) -> Weights:
         """The weights of one part of the head; a norm without a shift gets one of zeros."""
-        kind = (
-            "norm"
-            if any(isinstance(module, LayerNorm) and module.folder == part for module in folder.modules)
-            else "linear"
-        )
-        found = {
-            f"{kind}.{end}": weights[f"{part.name}.{end}"]
-            for end in ("weight", "bias")
-            if f"{part.name}.{end}" in weights
-        }
-        if kind == "norm" and "norm.weight" in found:
-            found.setdefault("norm.bias", np.zeros_like(found["norm.weight"]))
+        ends = [end for end in ("weight", "bias") if f"{part.name}.{end}" in weights]
+        found = {f"{kind}.{end}": weights[f"{part.name}.{end}"] for kind in ("linear", "norm") for end in ends}
+        if "weight" in ends and "bias" not in ends:
+            found["norm.bias"] = np.zeros(found["norm.weight"].shape[:1], dtype=np.float32)
         return found
 
     has_types = backbone.n_types > 1 and reads_types(folder.path)
@@ -275,13 +272,19 @@ def _limit(
 
 
 def as_scorer(scorer: ScorerLike) -> Scorer:
-    """A scorer as it is, or the cross-encoder of a name or folder; it must give one score for a pair."""
-    loaded = load_scorer(scorer) if isinstance(scorer, (str, os.PathLike)) else scorer
-    if not callable(getattr(loaded, "score", None)):
-        raise InputError(
-            f"The scorer is {shown(scorer)}, of type {type(scorer).__name__}.",
-            hint="Give the folder or name of a cross-encoder, or what twinvec.load_scorer returned.",
-        )
-    if isinstance(loaded, CrossEncoder):
-        loaded.check_single()
-    return loaded
+    """A scorer as it is, a function as one, or the cross-encoder of a name or folder, loaded now.
+
+    It must give one score for a pair.
+    """
+    if isinstance(scorer, (str, os.PathLike)):
+        scorer = load_scorer(scorer)
+    if isinstance(scorer, CrossEncoder):
+        scorer.check_single()
+    if hasattr(scorer, "score"):
+        return cast(Scorer, scorer)
+    if callable(scorer):
+        return FunctionScorer(scorer)
+    raise InputError(
+        f"The scorer is {shown(scorer)}, of type {type(scorer).__name__}.",
+        hint="Give the folder or name of a cross-encoder, a scorer, or a function of a query and texts.",
+    )
