@@ -4,7 +4,7 @@
 
 MODEL is a cross-encoder, or a BERT backbone, which gets a seeded random head: speed does not depend on what the head
 has learned. All run in this process, warm, on the same pairs and all cores, in alternation; the rival at the batch size
-that is fastest for it here. Speed is the ratio to the rival; fidelity is the rank correlation and the largest difference
+that is fastest for it here. Speed is the ratio to the rival; fidelity is the rank correlation and largest difference
 of the raw scores to its own, which are float32.
 """
 

@@ -10,7 +10,7 @@ import pytest
 import twinvec
 from tiny import CLASSIFIERS, WORDS, write_tiny_classifier
 from twinvec.model.tokenizer import WordReader, load_tokenizer
-from twinvec.pairs.tokens import LongPairs, PairRowMaker, pair_template
+from twinvec.pairs.tokens import LongPairs, PairRowMaker, pair_template, reads_types
 
 torch = pytest.importorskip("torch", reason="parity needs the extra 'train'")
 transformers = pytest.importorskip("transformers", reason="parity needs the extra 'train'")
@@ -163,3 +163,34 @@ def test_ranks_equal_those_of_sentence_transformers(tmp_path):
     assert twinvec.load_scorer(folder).rank("the cat sits", texts, 7).rows.tolist() == [
         row["corpus_id"] for row in theirs
     ]
+
+
+PARTS = [
+    "hello world",
+    "  a space",
+    "naïve café — déjà vu",
+    "日本語のテキスト",
+    "<s> [SEP]",
+    "\n\ttabs",
+    "🙂",
+    "x" * 300,
+    "",
+]
+
+
+@pytest.mark.parametrize("name", ["minilm", "mpnet", "granite", "tinybert"])
+def test_pairs_are_cut_as_transformers_cuts_them_by_real_tokenizers(models, name):
+    folder = models / name
+    if not folder.is_dir():
+        pytest.skip(f"there is no {folder}")
+    theirs, tokenizer = transformers.AutoTokenizer.from_pretrained(folder), load_tokenizer(folder)
+    template, words = pair_template(tokenizer, folder), WordReader(tokenizer)
+    assert reads_types(folder) == ("token_type_ids" in theirs.model_input_names)
+    rng = np.random.default_rng(2)
+    for limit in (8, 33, 128):
+        pairs = [tuple(" ".join(rng.choice(PARTS, rng.integers(0, 9))) for _ in range(2)) for _ in range(100)]
+        rows = PairRowMaker(words, template, limit, "cut", LongPairs(limit)).rows(pairs, range(len(pairs)))
+        firsts, seconds = ([pair[i] for pair in pairs] for i in (0, 1))
+        expected = theirs(firsts, seconds, truncation="longest_first", max_length=limit, return_token_type_ids=True)
+        assert [row.ids for row in rows] == expected["input_ids"]
+        assert [row.types for row in rows] == expected["token_type_ids"]
