@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from twinvec.evaluation.systems import SystemChoice
     from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
+    from twinvec.pairs.cross_encoder import CrossEncoder, load_scorer
+    from twinvec.scorer import Ranked, Scorer, rank_texts
     from twinvec.search.demo import run_demo
     from twinvec.search.texts import find_duplicates, find_pairs, search_texts
     from twinvec.training.job import TrainResult, train
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Collection",
+    "CrossEncoder",
     "Encoder",
     "Evaluation",
     "Explanation",
@@ -41,6 +44,8 @@ __all__ = [
     "Lengths",
     "ModelEmbedder",
     "PairExplanation",
+    "Ranked",
+    "Scorer",
     "SuiteSettings",
     "SystemChoice",
     "TrainResult",
@@ -57,8 +62,10 @@ __all__ = [
     "index_file",
     "inspect_model",
     "load",
+    "load_scorer",
     "measure_speed",
     "quantize_vectors",
+    "rank_texts",
     "run_demo",
     "search_texts",
     "similarity",
@@ -88,6 +95,8 @@ _MODULES = {
         "evaluation.systems": ("SystemChoice",),
         "explanation": ("Explanation", "PairExplanation"),
         "loading": ("load",),
+        "pairs.cross_encoder": ("CrossEncoder", "load_scorer"),
+        "scorer": ("Ranked", "Scorer", "rank_texts"),
         "search.demo": ("run_demo",),
         "search.texts": ("find_duplicates", "find_pairs", "search_texts"),
         "training.job": ("TrainResult", "train"),

@@ -29,8 +29,10 @@ __all__ = [
     "Normalize",
     "Pooling",
     "StaticEmbedding",
+    "check_loading",
     "read_model_folder",
     "refuse_own_code",
+    "tokenizer_limit",
     "with_readout",
 ]
 
@@ -100,6 +102,7 @@ class LayerNorm:
 
     folder: Path
     width: int
+    epsilon: float = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +218,7 @@ def _plain(path: Path) -> ModelFolder:
         backbone=path,
         config=read_json(path / "config.json"),
         is_sentence_model=False,
-        max_tokens=_tokenizer_limit(path),
+        max_tokens=tokenizer_limit(path),
     )
 
 
@@ -225,7 +228,7 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
         raise ModelFolderError(f"{backbone / 'config.json'} is missing.", hint="Download the model again.")
     files = [file for pattern in LENGTH_FILES for file in sorted(backbone.glob(pattern))]
     limits = _read(files[0]) if files else JsonObject({}, backbone)
-    _check_loading(limits)
+    check_loading(limits)
     settings = _read(path / "config_sentence_transformers.json")
     stored = settings.inner("prompts", {})
     prompts = {name: stored.text(name, None) or "" for name in stored.content}
@@ -239,7 +242,7 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
         backbone=backbone,
         config=config,
         modules=modules,
-        max_tokens=limits.integer("max_seq_length", None) or _tokenizer_limit(backbone),
+        max_tokens=limits.integer("max_seq_length", None) or tokenizer_limit(backbone),
         lower_case=limits.flag("do_lower_case", False),
         prompts=prompts,
         default_prompt=default_prompt,
@@ -252,9 +255,9 @@ def _read(path: Path) -> JsonObject:
     return JsonObject(read_json(path), path)
 
 
-def _check_loading(limits: JsonObject) -> None:
+def check_loading(limits: JsonObject, known: Mapping[str, object] = DEFAULT_TRANSFORMER) -> None:
     """Raise ModelFolderError for settings that make sentence-transformers load the backbone differently."""
-    for key, default in DEFAULT_TRANSFORMER.items():
+    for key, default in known.items():
         value = limits.content.get(key)
         if value and value != default:
             raise ModelFolderError(f"{limits.source}: {key}={shown(value)} is not supported.")
@@ -267,7 +270,7 @@ def _check_loading(limits: JsonObject) -> None:
             )
 
 
-def _tokenizer_limit(folder: Path) -> int | None:
+def tokenizer_limit(folder: Path) -> int | None:
     """The tokenizer's limit; a missing or huge number means that there is none."""
     limit = read_json(folder / "tokenizer_config.json").get("model_max_length")
     if limit is None or (isinstance(limit, (int, float)) and not isinstance(limit, bool) and limit >= 1e9):
