@@ -48,6 +48,7 @@ ROOMS: list[dict[str, str]] = [
     {"scorer": "`Scorer`: anything that scores two texts together"},
     {"data": "tables in and out, training examples, checks, downloads"},
     {"search": "exact search, indexes, pairs, duplicates, hard negatives"},
+    {"baselines": "word vectors, tf-idf, BM25: what models are compared with"},
     {
         "cluster": "k-means, agglomerative, communities, descriptions",
         "bulk": "embedding larger than memory, shards, Ray",

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, overload
 
@@ -28,6 +29,7 @@ from twinvec.model.identity import (
     file_states,
     model_digest,
     model_files,
+    refuse_settings,
     space_digest,
     vectors_digest,
 )
@@ -253,20 +255,37 @@ def readout_words(folder: ModelFolder) -> str | dict[str, Any]:
             return asdict(settings)
 
 
-def as_embedder(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = None) -> Embedder:
+def as_embedder(
+    model: ModelLike | Embedder,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    prompt: str | None = None,
+    prompt_name: str | None = None,
+) -> Embedder:
     """An embedder from a name, a folder or an encoder; what is an embedder already is given back.
+
+    The folder may be a sentence model's or a baseline's, which takes no settings of the engine and no prompt.
 
     >>> as_embedder("twinvec-mini").embed(["a cat", "a kitten"]).shape
     (2, 384)
     """
+    if isinstance(model, (str, os.PathLike)) and (baseline := _baseline(os.fspath(model))) is not None:
+        refuse_settings({**(arguments or {}), "prompt": prompt, "prompt_name": prompt_name}, baseline.name)
+        return baseline
     if isinstance(model, (str, os.PathLike, Encoder)):
-        return ModelEmbedder(model, arguments).find()
+        return ModelEmbedder(model, arguments, prompt=prompt, prompt_name=prompt_name).find()
     if not callable(getattr(model, "embed", None)):
         raise InputError(
             f"The model is {shown(model)}, of type {type(model).__name__}.",
             hint="Give the name of a model, its folder, an encoder that twinvec.load returned, or an Embedder.",
         )
     return model
+
+
+def _baseline(name: str | bytes) -> Embedder | None:
+    """What a room above this one opens; it is imported when it is needed."""
+    opened: Embedder | None = import_module("twinvec.baselines").open_baseline(name) if isinstance(name, str) else None
+    return opened
 
 
 def embed_block(embedder: Embedder, texts: Sequence[str]) -> Block:

@@ -26,7 +26,7 @@ from twinvec.choices import (
 )
 
 if TYPE_CHECKING:
-    from twinvec.embedder import ModelEmbedder
+    from twinvec.embedder import Embedder
     from twinvec.encoder import Encoder
 
 __all__ = [
@@ -88,11 +88,11 @@ class ModelChoice:
 
         return twinvec.load(self.name, **self.arguments())
 
-    def embedder(self, prompt: PromptChoice | None = None) -> ModelEmbedder:
-        """The model, found and loaded when the library needs it, with what stands before every text."""
-        import twinvec
+    def embedder(self, prompt: PromptChoice | None = None) -> Embedder:
+        """The model, loaded when the library needs it, with what stands before every text; or a baseline."""
+        from twinvec.embedder import as_embedder
 
-        return twinvec.ModelEmbedder(self.name, self.arguments(), **({} if prompt is None else asdict(prompt)))
+        return as_embedder(self.name, self.arguments(), **({} if prompt is None else asdict(prompt)))
 
     def given(self) -> tuple[str | None, dict[str, Any]]:
         """The name and the settings that stand in the command line, for a collection that has a model already.

@@ -21,6 +21,7 @@ from twinvec.vectors import SIMILARITIES
 from twinvec.wk import WKSettings
 
 __all__ = [
+    "EMBEDDER_FILE",
     "WK",
     "Dense",
     "LayerNorm",
@@ -29,6 +30,7 @@ __all__ = [
     "Normalize",
     "Pooling",
     "StaticEmbedding",
+    "embedder_kind",
     "read_model_folder",
     "refuse_own_code",
     "with_readout",
@@ -148,8 +150,23 @@ class ModelFolder:
         return next(module for module in self.modules if isinstance(module, (Pooling, WK)))
 
 
+EMBEDDER_FILE = "embedder.json"  # in the folder of an embedder that is not a sentence model: its kind, and settings
+
+
+def embedder_kind(path: Path) -> str | None:
+    """What the folder of another embedder than a sentence model holds, such as word-vectors; None for all others."""
+    file = path / EMBEDDER_FILE
+    kind: str | None = _read(file).text("kind", pattern="[a-z0-9-]{1,40}") if file.is_file() else None
+    return kind
+
+
 def read_model_folder(path: Path) -> ModelFolder:
     """Read a sentence-transformers folder, or a plain Hugging Face folder (then with mean pooling)."""
+    if (kind := embedder_kind(path)) is not None:
+        raise ModelFolderError(
+            f"{path} holds {kind}, not a sentence model.",
+            hint="Give it as the model of twinvec.evaluate, embed_file, search_texts and the like, or of their commands.",
+        )
     listed = read_any_json(path / "modules.json")
     return _plain(path) if listed is None else _sentence_model(path, listed)
 

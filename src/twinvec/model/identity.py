@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from twinvec.errors import ModelFolderError
+from twinvec.errors import InputError, ModelFolderError
 from twinvec.files import digest_files, read_any_json
 from twinvec.wk import WKSettings
 
@@ -26,6 +26,7 @@ __all__ = [
     "file_states",
     "model_digest",
     "model_files",
+    "refuse_settings",
     "space_digest",
     "vectors_digest",
 ]
@@ -53,6 +54,19 @@ def deciding_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(chosen["readout"], WKSettings):
         chosen["readout"] = {"wk": asdict(chosen["readout"])}
     return chosen
+
+
+def refuse_settings(settings: Mapping[str, Any], what: str) -> None:
+    """Refuse settings of our engine for ``what`` it does not run: forgotten in silence, they would falsify a report."""
+    chosen = deciding_settings(settings)
+    prompts = [name for name in ("prompt", "prompt_name") if settings.get(name) is not None]
+    given = [name for name, default in DECIDING.items() if chosen[name] != default]
+    named = [f"--{name.replace('_', '-')}" for name in (*given, *prompts)]
+    if named:
+        raise InputError(
+            f"{', '.join(named)} can be set for models that Twinvec runs, not for {what}.",
+            hint="Leave it out.",
+        )
 
 
 def vectors_digest(content: str, settings: Mapping[str, Any]) -> str:
