@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from twinvec.analysis.layers import LayerSettings, analyze_layers
     from twinvec.analysis.speed import measure_speed
     from twinvec.analysis.sweep import sweep
+    from twinvec.baselines.word_vectors import WordSettings, convert_word_vectors
     from twinvec.bulk.embed_file import embed_file
     from twinvec.cluster.texts import cluster_texts
     from twinvec.collection import Collection
@@ -46,9 +47,11 @@ __all__ = [
     "TrainResult",
     "TwinvecError",
     "WKSettings",
+    "WordSettings",
     "analyze_layers",
     "cluster_texts",
     "compare",
+    "convert_word_vectors",
     "embed_file",
     "evaluate",
     "explain",
@@ -83,6 +86,7 @@ _PLACES = {
     "TrainResult": "training.job",
     "TwinvecError": "errors",
     "WKSettings": "wk",
+    "WordSettings": "baselines.word_vectors",
     "cluster_texts": "cluster.texts",
     "embed_file": "bulk.embed_file",
     "explain": "embedder",
@@ -91,6 +95,7 @@ _PLACES = {
     "index_file": "collection.import_file",
     "analyze_layers": "analysis.layers",
     "compare": "evaluation.evaluate",
+    "convert_word_vectors": "baselines.word_vectors",
     "evaluate": "evaluation.evaluate",
     "inspect_model": "engine.inspect",
     "load": "loading",

@@ -224,7 +224,9 @@ def _column(table: Path) -> list[str]:
         read = pq.read_table(table)
     except (OSError, arrow.ArrowException) as error:
         raise InputError(f"{table} cannot be read: {str(error).splitlines()[0]}.") from error
-    texts = [name for name in read.column_names if read.schema.field(name).type in (arrow.string(), arrow.large_string())]
+    texts = [
+        name for name in read.column_names if read.schema.field(name).type in (arrow.string(), arrow.large_string())
+    ]
     if len(texts) != 1:
         raise InputError(f"{table} has {len(texts)} columns of texts, not one with the words.")
     words: list[str] = read[texts[0]].to_pylist()

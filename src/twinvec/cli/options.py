@@ -27,7 +27,6 @@ from twinvec.choices import (
 
 if TYPE_CHECKING:
     from twinvec.embedder import Embedder
-    from twinvec.encoder import Encoder
 
 __all__ = [
     "METHOD_OPTIONS",
@@ -81,12 +80,6 @@ class ModelChoice:
     def arguments(self) -> dict[str, Any]:
         """The arguments of ``twinvec.load`` that were given; click has checked the words."""
         return {name: value for name, value in asdict(self).items() if name != "name" and value is not None}
-
-    def load(self) -> Encoder:
-        """The encoder; imported only now, so that help is quick."""
-        import twinvec
-
-        return twinvec.load(self.name, **self.arguments())
 
     def embedder(self, prompt: PromptChoice | None = None) -> Embedder:
         """The model, loaded when the library needs it, with what stands before every text; or a baseline."""

@@ -28,7 +28,7 @@ from twinvec.embedder import (
     width_of,
 )
 from twinvec.errors import CollectionError, InputError, ModelNotFoundError, TwinvecError, shown
-from twinvec.model.folder import read_model_folder, with_readout
+from twinvec.model.folder import EMBEDDER_FILE, embedder_kind, read_model_folder, with_readout
 from twinvec.model.hub import find_model
 from twinvec.model.identity import space_digest
 from twinvec.types import Vectors
@@ -40,7 +40,11 @@ __all__ = ["CollectionModel", "ModelRecord", "another_model", "as_model", "given
 METRICS = {"cosine": "cosine", "dot": "dot", "euclidean": "l2"}  # ours to Lance's
 WIDEST = 2**31 - 1
 NETWORK_PATHS = ("//", "\\\\")  # where Windows looks on other machines
-MODEL_MARKS = ("modules.json", "config.json")  # without either, a folder is not a model's, and its files are not hashed
+MODEL_MARKS = (
+    "modules.json",
+    "config.json",
+    EMBEDDER_FILE,
+)  # without any of them, a folder is not a model's, and its files are not hashed
 
 # arguments of ``load`` that a collection remembers: which values each may have, all of them harmless
 SETTINGS: dict[str, Callable[[object], bool]] = {
@@ -139,9 +143,15 @@ def as_model(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = 
         return CollectionModel(
             _record(embedder, stable_name(embedder.folder) if is_folder else embedder.model), embedder
         )
-    return CollectionModel(
-        ModelRecord(embedder.name, embedder.identity, width_of(embedder), embedder.similarity), embedder
-    )
+    return CollectionModel(_other_record(embedder), embedder)
+
+
+def _other_record(embedder: Embedder, name: str | None = None) -> ModelRecord:
+    """What to remember of an embedder that is not a sentence model; one that has a folder is opened by that again."""
+    folder = getattr(embedder, "folder", None)
+    if name is None:
+        name = str(folder.absolute()) if isinstance(folder, Path) and embedder_kind(folder) else embedder.name
+    return ModelRecord(name, embedder.identity, width_of(embedder), embedder.similarity)
 
 
 def _record(embedder: ModelEmbedder, name: str) -> ModelRecord:
@@ -175,6 +185,11 @@ def remembered_model(record: ModelRecord, path: str, given: Mapping[str, Any] | 
     says, and go before those remembered.
     """
     folder = _folder_here(record, path)
+    if embedder_kind(folder) is not None:
+        baseline = as_embedder(folder, {**record.settings, **(given or {})})
+        if (found := _other_record(baseline, record.name)) != record:
+            raise another_model(path, record, record.name)
+        return CollectionModel(found, baseline)
     embedder = ModelEmbedder(folder, {**record.settings, **(given or {})}).find()
     embedder.model = record.name
     own = read_model_folder(folder)

@@ -165,7 +165,7 @@ def read_model_folder(path: Path) -> ModelFolder:
     if (kind := embedder_kind(path)) is not None:
         raise ModelFolderError(
             f"{path} holds {kind}, not a sentence model.",
-            hint="Give it as the model of twinvec.evaluate, embed_file, search_texts and the like, or of their commands.",
+            hint="Give it as the model of evaluate, embed_file, search_texts and the like, not to twinvec.load.",
         )
     listed = read_any_json(path / "modules.json")
     return _plain(path) if listed is None else _sentence_model(path, listed)

@@ -1,28 +1,88 @@
-"""From what a user names to a system under test."""
+"""From what a user names to a system under test: a model, a server, a program, or vectors that are in a file."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
+from zipfile import BadZipFile
 
-from twinvec.choices import CommandLines
+import numpy as np
+
+from twinvec.choices import CommandLines, Role
 from twinvec.data.http_client import KEY_VARIABLE
+from twinvec.data.read import read_texts
 from twinvec.embedder import Embedder, ModelLike, as_embedder
 from twinvec.errors import InputError, MissingExtraError
 from twinvec.evaluation.systems.command import CommandEmbedder
 from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
-from twinvec.evaluation.systems.stored import StoredEmbedder
+from twinvec.files import digest_files
 from twinvec.model.identity import refuse_settings
+from twinvec.types import Vectors
+from twinvec.vectors import checked_vectors
 
-__all__ = ["System", "SystemChoice", "open_system"]
+__all__ = ["StoredEmbedder", "System", "SystemChoice", "open_system"]
 
 logger = logging.getLogger(__name__)
 
 WAYS = "MODEL, --endpoint URL with --endpoint-model NAME, --command COMMAND, or --vectors FILE.npy with --texts FILE"
+
+
+class StoredEmbedder:
+    """A .npy file ``(n, width)`` and a file of ``n`` texts. Any text that is asked for must be among them."""
+
+    similarity = "cosine"
+
+    def __init__(self, vectors: Path, texts: Path) -> None:
+        for file in (vectors, texts):
+            if not os.path.isfile(file):
+                raise InputError(f"There is no file {file!s:.200}.", hint="Check the path.")
+        self._files = vectors, texts
+        self.settings = {"vectors": vectors.name, "texts": texts.name}
+        rows = list(read_texts(str(texts)))
+        try:
+            loaded = np.load(vectors, allow_pickle=False)
+        except (ValueError, EOFError, OSError, BadZipFile) as error:
+            raise InputError(f"{vectors} is not a .npy file of numbers: {error}.") from error
+        if not isinstance(loaded, np.ndarray):
+            raise InputError(f"{vectors} holds several arrays.", hint="Save the vectors alone, with numpy.save.")
+        if loaded.ndim == 2 and len(loaded) != len(rows):
+            raise InputError(
+                f"{vectors} has {len(loaded)} rows, but {texts} has {len(rows)} texts.",
+                hint="Row i of the one must be text i of the other.",
+            )
+        self._vectors = checked_vectors(loaded, rows, width=None, source=str(vectors))
+        self._rows = {text: row for row, text in reversed(list(enumerate(rows)))}  # of equal texts, the first counts
+
+    @property
+    def name(self) -> str:
+        """The name of the file of vectors."""
+        return self._files[0].name
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of both files."""
+        return f"stored-{digest_files(self._files)}-{self._files[0].stat().st_size}"
+
+    @property
+    def width(self) -> int | None:
+        """Size of a vector."""
+        return int(self._vectors.shape[1])
+
+    def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
+        """Vectors of the texts, ``(len(texts), width)``."""
+        missing = [text for text in texts if text not in self._rows]
+        if missing:
+            raise InputError(
+                f"{self._files[1]} lacks {len(missing):,} of {len(texts):,} texts, the first of them {missing[0]!r}.",
+                hint="The texts must stand there as in the data, with the same white space.",
+            )
+        found: Vectors = self._vectors[[self._rows[text] for text in texts]]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,219 @@
+"""Words instead of meaning: tf-idf and BM25, behind the protocols that models have."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from twinvec.choices import Role
+from twinvec.errors import InputError, ModelFolderError, check_at_least
+from twinvec.extras import require
+from twinvec.files import mapped_vectors, read_any_json, read_json, saved_folder, write_json
+from twinvec.json_checks import JsonObject
+from twinvec.model.folder import EMBEDDER_FILE
+from twinvec.model.tokenizer import check_text, check_texts
+from twinvec.ownership import MODEL
+from twinvec.scorer import Pair, Ranked, checked_pairs, rank_texts
+from twinvec.types import Array, Vectors
+
+__all__ = ["Bm25Scorer", "TfidfEmbedder", "TfidfScorer"]
+
+KIND = "tfidf"
+TERMS, IDF = "terms.json", "idf.npy"
+DEFAULT_WIDTH = 4096
+AGAIN = "Fit it again: TfidfEmbedder.fit(texts).save(folder)."
+WORD = re.compile(r"\w+")
+
+
+class _Tfidf:
+    """Fitted tf-idf of scikit-learn with its defaults: its terms in order, and the idf of each, ``(n_terms,)``."""
+
+    def __init__(self, terms: Sequence[str], idf: Array) -> None:
+        text = require("sklearn.feature_extraction.text", extra="eval", feature="tf-idf")
+        self.terms, self.idf = list(terms), np.asarray(idf, dtype=np.float64)
+        self._vectorizer = text.TfidfVectorizer(vocabulary={term: column for column, term in enumerate(terms)})
+        self._vectorizer.idf_ = self.idf
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], n_terms: int | None) -> _Tfidf:
+        text = require("sklearn.feature_extraction.text", extra="eval", feature="tf-idf")
+        vectorizer = text.TfidfVectorizer(max_features=n_terms)
+        try:
+            vectorizer.fit(_listed(texts))
+        except ValueError as error:  # scikit-learn's way to say that there is no word
+            raise InputError("The texts to fit tf-idf on have no words.", hint="Give some texts with words.") from error
+        return cls(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_)
+
+    def rows(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - scipy's, which is optional
+        """The sparse vectors of texts, each of length 1 or all zero, ``(len(texts), n_terms)``."""
+        return self._vectorizer.transform(texts)
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all that decides the vectors."""
+        return hashlib.sha256(json.dumps(self.terms).encode() + self.idf.tobytes()).hexdigest()
+
+
+class TfidfEmbedder:
+    """An embedder: tf-idf over the most frequent terms of the texts it was fitted on. Its vectors are dense.
+
+    ``folder`` is one that :meth:`save` wrote; without one, use :meth:`fit`. A text without any of the terms gets a
+    vector of zeros.
+
+    >>> embedder = TfidfEmbedder.fit(["a cat sits", "a cat sleeps", "rain falls"])
+    >>> embedder.width, embedder.embed(["the cat"]).round(2).tolist()
+    (5, [[1.0, 0.0, 0.0, 0.0, 0.0]])
+    """
+
+    similarity = "cosine"
+
+    def __init__(self, folder: str | os.PathLike[str], name: str | None = None) -> None:
+        path = Path(folder)
+        about = JsonObject(read_json(path / EMBEDDER_FILE), path / EMBEDDER_FILE, hint=AGAIN)
+        about.word("kind", choices=(KIND,))
+        width = about.integer("width")
+        terms = read_any_json(path / TERMS)
+        idf = np.asarray(mapped_vectors(path / IDF, hint=AGAIN), dtype=np.float64)
+        is_list = isinstance(terms, list) and all(isinstance(term, str) for term in terms)
+        if not is_list or len(set(terms)) != width or idf.shape != (1, width) or not np.isfinite(idf).all():
+            raise ModelFolderError(f"{path}: {TERMS} and {IDF} do not hold {width} terms.", hint=AGAIN)
+        self.folder: Path | None = path
+        self._start(_Tfidf(terms, idf[0]), name or str(path))
+
+    def _start(self, tfidf: _Tfidf, name: str) -> None:
+        self._tfidf, self.name = tfidf, name
+        self.width = len(tfidf.terms)
+        self.settings = {"n_terms": self.width}
+
+    @classmethod
+    def fit(cls, texts: Sequence[str], n_terms: int = DEFAULT_WIDTH) -> TfidfEmbedder:
+        """Learn the terms and their idf; of more than ``n_terms``, the most frequent."""
+        check_at_least(1, n_terms=n_terms)
+        fitted = cls.__new__(cls)
+        fitted.folder = None
+        fitted._start(_Tfidf.fit(texts, n_terms), "tf-idf")
+        return fitted
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write a folder that every function with ``model=`` takes."""
+        with saved_folder(Path(folder), MODEL) as path:
+            write_json(path / EMBEDDER_FILE, {"kind": KIND, "width": self.width})
+            write_json(path / TERMS, self._tfidf.terms)
+            np.save(path / IDF, self._tfidf.idf[None])
+
+    @property
+    def identity(self) -> str:
+        """A digest of the terms and their idf."""
+        return f"{KIND}-{self._tfidf.digest}"
+
+    def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
+        """Vectors of the texts, ``(len(texts), width)``, each of length 1 or all zero."""
+        if not len(listed := _listed(texts)):
+            return np.zeros((0, self.width), dtype=np.float32)
+        found: Vectors = self._tfidf.rows(listed).astype(np.float32).toarray()
+        return found
+
+
+class TfidfScorer:
+    """A scorer: the cosine of two texts by tf-idf over all terms of the texts it is fitted on.
+
+    >>> TfidfScorer(["a cat sits", "rain falls"]).score([("a cat", "the cat"), ("a cat", "rain")]).tolist()
+    [1.0, 0.0]
+    """
+
+    name = "tf-idf"
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._tfidf = _Tfidf.fit(texts, None)
+
+    @property
+    def identity(self) -> str:
+        """A digest of the terms and their idf."""
+        return f"{KIND}-scorer-{self._tfidf.digest}"
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """The score of each pair, ``(len(pairs),)``, from 0 to 1."""
+        checked = checked_pairs(pairs)
+        if not checked:
+            return np.zeros(0, dtype=np.float32)
+        left, right = (self._tfidf.rows([pair[side] for pair in checked]) for side in (0, 1))
+        return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float32).ravel()
+
+
+class Bm25Scorer:
+    """A scorer: BM25 of a query and a text, with word frequencies and lengths of the corpus it is fitted on.
+
+    The formula is Lucene's, without its constant factor k1 + 1, as in bm25s: the sum over the query's words of
+    ``idf * tf / (tf + k1 * (1 - b + b * length / mean length))``, ``idf = ln(1 + (n - df + 0.5) / (df + 0.5))``.
+    Scores are not symmetric. Words are lower-cased runs of letters and digits.
+
+    >>> scorer = Bm25Scorer(["A cat sits.", "Rain falls.", "The cat and the dog."])
+    >>> scorer.rank("a cat", k=2).rows.tolist()
+    [0, 2]
+    """
+
+    name = "BM25"
+
+    def __init__(self, texts: Sequence[str], *, k1: float = 1.5, b: float = 0.75) -> None:
+        if not (0 <= k1 < float("inf") and 0 <= b <= 1):
+            raise InputError(f"k1 must be at least 0 and b from 0 to 1, got {k1} and {b}.")
+        bm25s = require("bm25s", extra="search", feature="BM25")
+        self.texts, self._k1, self._b = _listed(texts), k1, b
+        words = [_words(text) for text in self.texts]
+        if not any(words):
+            raise InputError("The texts to fit BM25 on have no words.", hint="Give some texts with words.")
+        found = Counter(word for each in words for word in set(each))
+        n = len(words)
+        self._idf = {word: float(np.log(1 + (n - df + 0.5) / (df + 0.5))) for word, df in found.items()}
+        self._mean_length = sum(map(len, words)) / n
+        self._index = bm25s.BM25(method="lucene", k1=k1, b=b)
+        self._index.index(words, show_progress=False)
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of the word frequencies and the settings."""
+        parts = [self._k1, self._b, self._mean_length, len(self.texts), sorted(self._idf.items())]
+        return f"bm25-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """The score of each (query, text), ``(len(pairs),)``; words that the corpus does not have count nothing."""
+        return np.array([self._score(query, text) for query, text in checked_pairs(pairs)], dtype=np.float32)
+
+    def _score(self, query: str, text: str) -> float:
+        words = _words(text)
+        counts = Counter(words)
+        share = self._k1 * (1 - self._b + self._b * len(words) / self._mean_length)
+        asked = (word for word in _words(query) if word in counts and word in self._idf)
+        return sum(self._idf[word] * counts[word] / (counts[word] + share) for word in asked)
+
+    def rank(self, query: str, texts: Sequence[str] | None = None, k: int | None = None) -> Ranked:
+        """The best ``k`` texts for a query, best first: of a list, or by default, through the index, of the corpus."""
+        if texts is not None:
+            return rank_texts(self, query, texts, k)
+        check_at_least(1, k=k)
+        known = [word for word in _words(check_text(query, "query")) if word in self._idf]
+        scores = np.zeros(len(self.texts), dtype=np.float32)
+        if known:
+            scores = np.asarray(self._index.get_scores(known), dtype=np.float32)
+        order = np.argsort(-scores, kind="stable")[:k]
+        return Ranked(order, scores[order])
+
+
+def _words(text: str) -> list[str]:
+    return WORD.findall(text.lower())
+
+
+def _listed(texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise InputError("One text was given where a list is needed.", hint="Put it in a list.")
+    return check_texts(texts)
