@@ -47,9 +47,9 @@ class _Tfidf:
     @classmethod
     def fit(cls, texts: Sequence[str], n_terms: int | None) -> _Tfidf:
         text = require("sklearn.feature_extraction.text", extra="eval", feature="tf-idf")
-        vectorizer = text.TfidfVectorizer(max_features=n_terms)
+        vectorizer, listed = text.TfidfVectorizer(max_features=n_terms), _listed(texts)
         try:
-            vectorizer.fit(_listed(texts))
+            vectorizer.fit(listed)
         except ValueError as error:  # scikit-learn's way to say that there is no word
             raise InputError("The texts to fit tf-idf on have no words.", hint="Give some texts with words.") from error
         return cls(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_)
@@ -167,7 +167,6 @@ class Bm25Scorer:
     def __init__(self, texts: Sequence[str], *, k1: float = 1.5, b: float = 0.75) -> None:
         if not (0 <= k1 < float("inf") and 0 <= b <= 1):
             raise InputError(f"k1 must be at least 0 and b from 0 to 1, got {k1} and {b}.")
-        bm25s = require("bm25s", extra="search", feature="BM25")
         self.texts, self._k1, self._b = _listed(texts), k1, b
         words = [_words(text) for text in self.texts]
         if not any(words):
@@ -176,8 +175,13 @@ class Bm25Scorer:
         n = len(words)
         self._idf = {word: float(np.log(1 + (n - df + 0.5) / (df + 0.5))) for word, df in found.items()}
         self._mean_length = sum(map(len, words)) / n
-        self._index = bm25s.BM25(method="lucene", k1=k1, b=b)
-        self._index.index(words, show_progress=False)
+
+    @cached_property
+    def _index(self) -> Any:  # noqa: ANN401 - bm25s, which is optional
+        """The index of the corpus, made when it is first ranked."""
+        index = require("bm25s", extra="search", feature="BM25").BM25(method="lucene", k1=self._k1, b=self._b)
+        index.index([_words(text) for text in self.texts], show_progress=False)
+        return index
 
     @cached_property
     def identity(self) -> str:
@@ -205,7 +209,9 @@ class Bm25Scorer:
         scores = np.zeros(len(self.texts), dtype=np.float32)
         if known:
             scores = np.asarray(self._index.get_scores(known), dtype=np.float32)
-        order = np.argsort(-scores, kind="stable")[:k]
+        n_best = min(k or len(scores), len(scores))
+        near = np.flatnonzero(scores >= np.partition(scores, -n_best)[-n_best])  # and those that equal the last
+        order = near[np.argsort(-scores[near], kind="stable")][:n_best]
         return Ranked(order, scores[order])
 
 

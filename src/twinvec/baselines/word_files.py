@@ -101,13 +101,21 @@ def _read_text(file: Path) -> Iterator[Words]:
 
 def _parsed(lines: list[tuple[int, bytes]], width: int, file: Path) -> Words:
     split = [_split(line, width, number, file) for number, line in lines]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # how numpy says that something is not a number
-        numbers = np.fromstring(b" ".join(rest for _, rest in split), dtype=np.float32, sep=" ")
-        if numbers.size != len(lines) * width or not np.isfinite(numbers).all():
-            _refuse_first(lines, split, width, file)
+    numbers = _numbers(b" ".join(rest for _, rest in split))
+    if numbers.size != len(lines) * width or not np.isfinite(numbers).all():
+        _refuse_first(lines, split, width, file)
     words = [_decoded(word, number, file) for (number, _), (word, _) in zip(lines, split, strict=True)]
     return Words(words, numbers.reshape(len(lines), width))
+
+
+def _numbers(text: bytes) -> Vectors:
+    """The numbers of a text; too few of them if it has something else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # how older versions of numpy say that
+        try:
+            return np.fromstring(text, dtype=np.float32, sep=" ")
+        except ValueError:
+            return np.zeros(0, dtype=np.float32)
 
 
 def _split(line: bytes, width: int, number: int, file: Path) -> tuple[bytes, bytes]:
@@ -129,7 +137,7 @@ def _split(line: bytes, width: int, number: int, file: Path) -> tuple[bytes, byt
 
 def _refuse_first(lines: list[tuple[int, bytes]], split: list[tuple[bytes, bytes]], width: int, file: Path) -> None:
     for (number, line), (_, rest) in zip(lines, split, strict=True):
-        numbers = np.fromstring(rest, dtype=np.float32, sep=" ")
+        numbers = _numbers(rest)
         if numbers.size != width or not np.isfinite(numbers).all():
             raise InputError(f"{file}, line {number}: {_cut(line)} has not {width} finite numbers.", hint=FORMAT)
 
