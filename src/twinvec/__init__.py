@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from twinvec.analysis.layers import LayerSettings, analyze_layers
     from twinvec.analysis.speed import measure_speed
     from twinvec.analysis.sweep import sweep
+    from twinvec.baselines.word_vectors import WordSettings, convert_word_vectors
     from twinvec.bulk.embed_file import embed_file
     from twinvec.cluster.texts import cluster_texts
     from twinvec.collection import Collection
@@ -51,9 +52,11 @@ __all__ = [
     "TrainResult",
     "TwinvecError",
     "WKSettings",
+    "WordSettings",
     "analyze_layers",
     "cluster_texts",
     "compare",
+    "convert_word_vectors",
     "embed_file",
     "evaluate",
     "explain",
@@ -82,6 +85,7 @@ _MODULES = {
         "analysis.layers": ("LayerSettings", "analyze_layers"),
         "analysis.speed": ("measure_speed",),
         "analysis.sweep": ("sweep",),
+        "baselines.word_vectors": ("WordSettings", "convert_word_vectors"),
         "bulk.embed_file": ("embed_file",),
         "cluster.texts": ("cluster_texts",),
         "collection": ("Collection",),

@@ -29,6 +29,7 @@ COMMANDS = {
     "sweep": "Find the best readout of a model for your own scored pairs.",
     "bench": "Measure the speed of a model on this machine.",
     "data": "Check training data, download data sets, mine hard negatives.",
+    "words": "Convert word vectors to a folder that works as a model.",
     "train": "Train a model on pairs, triplets or scores.",
     "distill": "Train a small model to imitate larger ones.",
     "evaluate": "Evaluate a model, a server, a program or a file of vectors.",

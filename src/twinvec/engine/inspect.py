@@ -6,11 +6,13 @@ import json
 import os
 import struct
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from twinvec.choices import show_size
 from twinvec.engine.config import is_supported, read_backbone
 from twinvec.engine.readout import readout_width
 from twinvec.engine.static import TABLE_NAMES
@@ -19,6 +21,7 @@ from twinvec.files import read_any_json, read_json
 from twinvec.json_checks import JsonObject
 from twinvec.model.classifier import Classifier, is_classifier, read_classifier
 from twinvec.model.folder import (
+    EMBEDDER_FILE,
     WK,
     Dense,
     LayerNorm,
@@ -26,9 +29,11 @@ from twinvec.model.folder import (
     Normalize,
     Pooling,
     StaticEmbedding,
+    embedder_kind,
     read_model_folder,
 )
 from twinvec.model.hub import find_model
+from twinvec.model.identity import model_files
 
 __all__ = ["inspect_model"]
 
@@ -104,13 +109,53 @@ class Inspection:
         return [*rows, ("similarity", self.similarity)]
 
 
-def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = False) -> Inspection:
+@dataclass(frozen=True)
+class BaselineInspection:
+    """The description of a baseline: an embedder that is not a sentence model, such as word vectors."""
+
+    path: str
+    kind: str
+    width: int
+    size_bytes: int
+    facts: Mapping[str, Any]
+    max_tokens: int | None = None  # baselines have no limit
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return {**asdict(self), "facts": dict(self.facts)}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Label and value of each line of the description."""
+        facts = [
+            (name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
+            for name, value in self.facts.items()
+            if value is not None
+        ]
+        start = [("folder", self.path), ("kind", self.kind), ("vectors", f"{self.width} wide")]
+        return [*start, *facts, ("size", show_size(self.size_bytes))]
+
+
+def _inspect_baseline(folder: Path, kind: str) -> BaselineInspection:
+    facts = read_json(folder / EMBEDDER_FILE)
+    width = JsonObject(facts, folder / EMBEDDER_FILE).integer("width")
+    size = sum(file.stat().st_size for file in model_files(folder))
+    return BaselineInspection(
+        str(folder), kind, width, size, {name: facts[name] for name in facts if name not in ("kind", "width")}
+    )
+
+
+def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = False) -> Inspection | BaselineInspection:
     """Describe a model by its folder or name: architecture, width, pooling, prompts, length, size, and warnings.
+
+    For the folder of a baseline, such as word vectors: its kind, width, settings and size.
 
     >>> inspect_model("twinvec-mini").width
     384
     """
     path = find_model(name_or_folder, offline=offline)
+    if (kind := embedder_kind(path)) is not None:
+        return _inspect_baseline(path, kind)
     classifier = read_classifier(path) if is_classifier(path) else None
     folder = read_model_folder(path) if classifier is None else classifier.folder
     files = weight_files(folder.backbone)

@@ -21,6 +21,7 @@ from twinvec.vectors import SIMILARITIES
 from twinvec.wk import WKSettings
 
 __all__ = [
+    "EMBEDDER_FILE",
     "WK",
     "Dense",
     "LayerNorm",
@@ -30,6 +31,7 @@ __all__ = [
     "Pooling",
     "StaticEmbedding",
     "check_loading",
+    "embedder_kind",
     "read_model_folder",
     "refuse_own_code",
     "tokenizer_limit",
@@ -151,8 +153,23 @@ class ModelFolder:
         return next(module for module in self.modules if isinstance(module, (Pooling, WK)))
 
 
+EMBEDDER_FILE = "embedder.json"  # the kind and the settings of an embedder that is not a sentence model
+
+
+def embedder_kind(path: Path) -> str | None:
+    """The kind of an embedder that is not a sentence model, such as word-vectors; None for all other folders."""
+    file = path / EMBEDDER_FILE
+    kind: str | None = _read(file).text("kind", pattern="[a-z0-9-]{1,40}") if file.is_file() else None
+    return kind
+
+
 def read_model_folder(path: Path) -> ModelFolder:
     """Read a sentence-transformers folder, or a plain Hugging Face folder (with mean pooling)."""
+    if (kind := embedder_kind(path)) is not None:
+        raise ModelFolderError(
+            f"{path} is a folder of {kind}, not a sentence model.",
+            hint="Use it as the model of evaluate, embed_file, search_texts and so on, not with twinvec.load.",
+        )
     listed = read_any_json(path / "modules.json")
     return _plain(path) if listed is None else _sentence_model(path, listed)
 
