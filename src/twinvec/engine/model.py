@@ -45,6 +45,7 @@ class Model:
     read: ReadWeights  # reads the modules after the backbone; opens each file once
     width: int
     files: tuple[MappedFile, ...]  # the files behind all weights
+    has_types: bool = False  # whether the graph has an input for token types, which tell the texts of a pair apart
 
     @property
     def output(self) -> Output:
@@ -59,19 +60,28 @@ class Model:
         finally:  # a file that changed meanwhile would corrupt the graph
             check_unchanged(self.files)
 
+    @property
+    def inputs(self) -> list[str]:
+        """The inputs of its graphs; a graph that computes vectors also has ``pool_mask``."""
+        return ["ids", "mask", *(["types"] if self.has_types else [])]
+
+    def layers(self, builder: GraphBuilder, linear: Linear) -> LayerBuilder:
+        """The builder that adds its layers to a graph."""
+        return LayerBuilder(builder, self.backbone, self.weights, linear, self.has_types)
+
     def _graph(self, output: Output, linear: MakeLinear) -> Graph:
         builder = GraphBuilder()
-        layers = LayerBuilder(builder, self.backbone, self.weights, linear(builder, self.backbone, self.weights))
+        layers = self.layers(builder, linear(builder, self.backbone, self.weights))
         if output == "vectors":
             vectors = self._vectors(builder, layers)
             forget_pages(self.weights.values())  # the layers use transposed copies
-            return builder.build({"vectors": (vectors, ["batch", self.width])}, ["ids", "mask", "pool_mask"])
+            return builder.build({"vectors": (vectors, ["batch", self.width])}, [*self.inputs, "pool_mask"])
         states = layers.all_states()
         forget_pages(self.weights.values())
         # Stacked inside the graph, without holding Python's GIL.
         stacked = builder.add("Concat", *(builder.add("Unsqueeze", name, builder.axes(0)) for name in states), axis=0)
         shape: list[str | int] = [len(states), "batch", "tokens", self.backbone.width]
-        return builder.build({"layers": (stacked, shape)}, ["ids", "mask"])
+        return builder.build({"layers": (stacked, shape)}, self.inputs)
 
     def _vectors(self, builder: GraphBuilder, layers: LayerBuilder) -> str:
         readout = self.folder.readout
@@ -81,16 +91,21 @@ class Model:
         return add_readout(builder, layers.picked_state(pick(builder)), self.folder.modules[1:], self.read)
 
 
-def read_model(folder: ModelFolder, *, trust_pickle: bool = False) -> Model:
-    """Memory-map a folder's weights and check them against its config."""
+def read_model(
+    folder: ModelFolder, *, trust_pickle: bool = False, read: ReadWeights | None = None, has_types: bool = False
+) -> Model:
+    """Memory-map a folder's weights and check them against its config.
+
+    ``read`` returns the weights of the modules after the backbone, if they do not have folders of their own.
+    """
     backbone = read_backbone(folder.config)
-    read = cache(partial(read_weights, trust_pickle=trust_pickle))
+    read = read or cache(partial(read_weights, trust_pickle=trust_pickle))
     source = (weight_files(folder.backbone) or [folder.backbone])[0]
     weights = backbone_weights(read_weights(folder.backbone, trust_pickle=trust_pickle), backbone, source)
     width = readout_width(folder.modules, backbone.width)
     heads = [read(module.folder).values() for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
     files = mapped_files(chain(weights.values(), *heads))
-    return Model(folder, backbone, weights, read, width, files)
+    return Model(folder, backbone, weights, read, width, files, has_types)
 
 
 def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:
