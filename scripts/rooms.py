@@ -48,6 +48,7 @@ ROOMS: list[dict[str, str]] = [
     {"scorer": "`Scorer`: anything that scores two texts together"},
     {"data": "tables in and out, training examples, checks, downloads"},
     {"search": "exact search, indexes, pairs, duplicates, hard negatives"},
+    {"baselines": "the other systems of the papers: the Universal Sentence Encoder"},
     {
         "cluster": "k-means, agglomerative, communities, descriptions",
         "bulk": "embedding larger than memory, shards, Ray",

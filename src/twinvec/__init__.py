@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from twinvec.analysis.layers import LayerSettings, analyze_layers
     from twinvec.analysis.speed import measure_speed
     from twinvec.analysis.sweep import sweep
+    from twinvec.baselines.use import reduce_use
     from twinvec.bulk.embed_file import embed_file
     from twinvec.cluster.texts import cluster_texts
     from twinvec.collection import Collection
@@ -59,6 +60,7 @@ __all__ = [
     "load",
     "measure_speed",
     "quantize_vectors",
+    "reduce_use",
     "run_demo",
     "search_texts",
     "similarity",
@@ -96,6 +98,7 @@ _PLACES = {
     "load": "loading",
     "measure_speed": "analysis.speed",
     "quantize_vectors": "vectors",
+    "reduce_use": "baselines.use",
     "run_demo": "search.demo",
     "search_texts": "search.texts",
     "similarity": "vectors",

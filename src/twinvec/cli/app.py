@@ -28,6 +28,7 @@ COMMANDS = {
     "data": "Check training data, download data sets, mine hard negatives.",
     "train": "Train a model on pairs, triplets or scores.",
     "distill": "Train a small model to imitate larger ones.",
+    "reduce": "Keep only the pieces of a Universal Sentence Encoder that given texts use.",
     "evaluate": "Evaluate a model, a server, a program or a file of vectors.",
     "compare": "Test whether one of two models is better or only luckier.",
 }

@@ -200,8 +200,11 @@ def _sharded(folder: Path, index: Path) -> list[Path]:
     return [folder / name for name in sorted(set(weight_map.values()))]
 
 
-def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
-    """All tensors of a folder by name; float16 and bfloat16 ones become float32 when first used, int8 ones at once."""
+def read_weights(folder: Path, *, trust_pickle: bool = False, packed: bool = False) -> Weights:
+    """All tensors of a folder by name; float16 and bfloat16 ones become float32 when first used, int8 ones at once.
+
+    ``packed`` leaves int8 tensors and their scales as they are stored.
+    """
     files = weight_files(folder)
     if not files:
         raise WeightsError(
@@ -211,14 +214,15 @@ def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
     weights: Weights = {}
     for file in files:
         if file.suffix == ".safetensors":
-            weights.update(_map_safetensors(file))
+            views = _map_safetensors(file)
+            weights.update(views if packed else unpack_int8(views, source=file))
         else:
             weights.update(_read_pickle(file, trust=trust_pickle))
     return weights
 
 
 def _map_safetensors(file: Path) -> Weights:
-    """Views into the mapped file: only what is used is ever read from the disk."""
+    """Views into the mapped file, int8 ones as stored: only what is used is ever read from the disk."""
     if not file.is_file():
         raise WeightsError(f"{file} is missing, although the index names it.", hint="Fetch the model again.")
     try:
@@ -234,8 +238,7 @@ def _map_safetensors(file: Path) -> Weights:
     header.pop("__metadata__", None)
     data = np.frombuffer(mapped, dtype=np.uint8, offset=8 + n_header)
     # A tensor of another type (some quantiser's integers, say) is none that an encoder reads.
-    views = {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
-    return unpack_int8(views, source=file)
+    return {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
 
 
 def _view(data: Array, tensor: dict[str, Any]) -> Array:

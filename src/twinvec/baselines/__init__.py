@@ -1,0 +1,1 @@
+"""The other systems of the papers, usable wherever a model is."""
