@@ -21,6 +21,7 @@ import onnx
 from onnx import numpy_helper
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer as FastTokenizer
+from tokenizers.models import Unigram
 
 from twinvec.choices import Role, StoredPrecision
 from twinvec.engine import weights as packing
@@ -72,6 +73,8 @@ def read_use(folder: str | os.PathLike[str]) -> UseFolder:
     n_pieces, width = _check_table(stored, path)
     _check_weights(weights, config, width, path)
     tokenizer = load_tokenizer(path)
+    if not isinstance(tokenizer.fast.model, Unigram):
+        raise ModelFolderError(f"The tokenizer of {path} is not one of unigram pieces.", hint=AGAIN)
     if tokenizer.n_vocabulary != n_pieces:
         raise ModelFolderError(
             f"The tokenizer of {path} has {tokenizer.n_vocabulary:,} pieces, but the model vectors for {n_pieces:,}.",
@@ -337,7 +340,7 @@ def _ids_of(pieces: Collection[str], tokenizer: Any) -> list[int]:  # noqa: ANN4
 
 def _read_npz(file: Path) -> dict[str, Array]:
     """The table is stored in parts, every so-manieth row in one, each with a step and an offset of its own."""
-    with np.load(file, allow_pickle=False) as arrays:
+    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
         names = takewhile(lambda name: name in arrays, (f"q{part}" for part in count(1)))
         steps = zip(names, arrays["scale"], arrays["lo"], strict=False)
         parts = [arrays[name].astype(np.float32) * scale + low for name, scale, low in steps]
