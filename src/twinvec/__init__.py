@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from twinvec.analysis.layers import LayerSettings, analyze_layers
     from twinvec.analysis.speed import measure_speed
     from twinvec.analysis.sweep import sweep
+    from twinvec.baselines.use import reduce_use
     from twinvec.baselines.word_vectors import WordSettings, convert_word_vectors
     from twinvec.bulk.embed_file import embed_file
     from twinvec.cluster.texts import cluster_texts
@@ -69,6 +70,7 @@ __all__ = [
     "measure_speed",
     "quantize_vectors",
     "rank_texts",
+    "reduce_use",
     "run_demo",
     "search_texts",
     "similarity",
@@ -85,6 +87,7 @@ _MODULES = {
         "analysis.layers": ("LayerSettings", "analyze_layers"),
         "analysis.speed": ("measure_speed",),
         "analysis.sweep": ("sweep",),
+        "baselines.use": ("reduce_use",),
         "baselines.word_vectors": ("WordSettings", "convert_word_vectors"),
         "bulk.embed_file": ("embed_file",),
         "cluster.texts": ("cluster_texts",),

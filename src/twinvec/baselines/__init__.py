@@ -1,4 +1,5 @@
-"""Simple systems to compare models with: word vectors, tf-idf, BM25. They can be used in place of a model.
+"""Other systems to compare models with: word vectors, tf-idf, BM25, the Universal Sentence Encoder. They can
+replace a model everywhere.
 
 A folder with ``embedder.json`` is an embedder of one of ``KINDS``. Its module is imported when it is opened.
 """
@@ -21,6 +22,7 @@ __all__ = ["KINDS", "open_baseline"]
 KINDS = {
     "word-vectors": "twinvec.baselines.word_vectors:WordVectors",
     "tfidf": "twinvec.baselines.lexical:TfidfEmbedder",
+    "use": "twinvec.baselines.use:UseEmbedder",
 }
 
 

@@ -32,6 +32,7 @@ COMMANDS = {
     "words": "Convert word vectors to a folder that works as a model.",
     "train": "Train a model on pairs, triplets or scores.",
     "distill": "Train a small model to imitate larger ones.",
+    "reduce": "Keep only the pieces of a Universal Sentence Encoder that given texts use.",
     "evaluate": "Evaluate a model, a server, a program or a file of vectors.",
     "compare": "Test whether one of two models is better or only luckier.",
 }
