@@ -2,4 +2,8 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("torch") and find_spec("transformers") else ["src/twinvec/training/*"]
+collect_ignore_glob = (
+    []
+    if find_spec("torch") and find_spec("transformers")
+    else ["src/twinvec/training/*", "src/twinvec/baselines/*_torch.py"]
+)

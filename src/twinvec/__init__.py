@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from twinvec.analysis.layers import LayerSettings, analyze_layers
     from twinvec.analysis.speed import measure_speed
     from twinvec.analysis.sweep import sweep
+    from twinvec.baselines.use import reduce_use
+    from twinvec.baselines.word_vectors import WordSettings, convert_word_vectors
     from twinvec.bulk.embed_file import embed_file
     from twinvec.cluster.texts import cluster_texts
     from twinvec.collection import Collection
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from twinvec.evaluation.systems import SystemChoice
     from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
+    from twinvec.pairs.cross_encoder import CrossEncoder, load_scorer
+    from twinvec.scorer import Ranked, Scorer, rank_texts
     from twinvec.search.demo import run_demo
     from twinvec.search.texts import find_duplicates, find_pairs, search_texts
     from twinvec.training.job import TrainResult, train
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Collection",
+    "CrossEncoder",
     "Encoder",
     "Evaluation",
     "Explanation",
@@ -41,14 +46,18 @@ __all__ = [
     "Lengths",
     "ModelEmbedder",
     "PairExplanation",
+    "Ranked",
+    "Scorer",
     "SuiteSettings",
     "SystemChoice",
     "TrainResult",
     "TwinvecError",
     "WKSettings",
+    "WordSettings",
     "analyze_layers",
     "cluster_texts",
     "compare",
+    "convert_word_vectors",
     "embed_file",
     "evaluate",
     "explain",
@@ -57,8 +66,11 @@ __all__ = [
     "index_file",
     "inspect_model",
     "load",
+    "load_scorer",
     "measure_speed",
     "quantize_vectors",
+    "rank_texts",
+    "reduce_use",
     "run_demo",
     "search_texts",
     "similarity",
@@ -75,6 +87,8 @@ _MODULES = {
         "analysis.layers": ("LayerSettings", "analyze_layers"),
         "analysis.speed": ("measure_speed",),
         "analysis.sweep": ("sweep",),
+        "baselines.use": ("reduce_use",),
+        "baselines.word_vectors": ("WordSettings", "convert_word_vectors"),
         "bulk.embed_file": ("embed_file",),
         "cluster.texts": ("cluster_texts",),
         "collection": ("Collection",),
@@ -88,6 +102,8 @@ _MODULES = {
         "evaluation.systems": ("SystemChoice",),
         "explanation": ("Explanation", "PairExplanation"),
         "loading": ("load",),
+        "pairs.cross_encoder": ("CrossEncoder", "load_scorer"),
+        "scorer": ("Ranked", "Scorer", "rank_texts"),
         "search.demo": ("run_demo",),
         "search.texts": ("find_duplicates", "find_pairs", "search_texts"),
         "training.job": ("TrainResult", "train"),

@@ -9,6 +9,7 @@ from twinvec.errors import InputError
 
 DEFAULT_MODEL = "twinvec-mini"
 SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # models that ship with the package
+CANDIDATES = 100  # texts of each ranking that are fused or given to a scorer
 DEFAULT_SCORE_RANGE = (0.0, 5.0)  # of pairs, as in the STS data sets
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -17,6 +18,7 @@ OutputType = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 LongPolicy = Literal["warn", "error", "cut", "chunk"]
 RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
+ScoreActivation = Literal["none", "sigmoid", "softmax"]  # turns a cross-encoder's logits into scores
 Device = Literal["cpu", "cuda"]
 WKMode = Literal["paper", "reference"]
 Role = Literal["text", "query", "document"]  # selects the model's prompt for a text, if it has one
@@ -44,6 +46,7 @@ OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
 SIMILARITY_NAMES: tuple[str, ...] = get_args(Similarity)
 LONG_POLICIES: tuple[str, ...] = get_args(LongPolicy)
 RUNTIMES: tuple[str, ...] = get_args(RuntimeName)
+SCORE_ACTIVATIONS: tuple[str, ...] = get_args(ScoreActivation)
 DEVICES: tuple[str, ...] = get_args(Device)
 PAIR_METHODS: tuple[str, ...] = get_args(PairMethod)
 KEEPS: tuple[str, ...] = get_args(Keep)

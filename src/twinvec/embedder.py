@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, overload
 
@@ -28,6 +29,7 @@ from twinvec.model.identity import (
     file_states,
     model_digest,
     model_files,
+    refuse_settings,
     space_digest,
     vectors_digest,
 )
@@ -249,20 +251,39 @@ def readout_words(folder: ModelFolder) -> str | dict[str, Any]:
             return asdict(settings)
 
 
-def as_embedder(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = None) -> Embedder:
+def as_embedder(
+    model: ModelLike | Embedder,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    prompt: str | None = None,
+    prompt_name: str | None = None,
+) -> Embedder:
     """An embedder from a model name, folder or encoder; an Embedder is returned unchanged.
+
+    The folder may also be a baseline, such as word vectors; engine settings and prompts are then an error.
 
     >>> as_embedder("twinvec-mini").embed(["a cat", "a kitten"]).shape
     (2, 384)
     """
+    if isinstance(model, (str, os.PathLike)) and (baseline := _baseline(os.fspath(model))) is not None:
+        refuse_settings({**(arguments or {}), "prompt": prompt, "prompt_name": prompt_name}, baseline.name)
+        return baseline
     if isinstance(model, (str, os.PathLike, Encoder)):
-        return ModelEmbedder(model, arguments).find()
+        return ModelEmbedder(model, arguments, prompt=prompt, prompt_name=prompt_name).find()
     if not callable(getattr(model, "embed", None)):
         raise InputError(
             f"The model is {shown(model)}, of type {type(model).__name__}.",
             hint="Pass a model name, a model folder, an encoder from twinvec.load, or an Embedder.",
         )
     return model
+
+
+def _baseline(name: str | bytes) -> Embedder | None:
+    """Open a baseline. Its module is on a higher level, so it is imported only here."""
+    embedder: Embedder | None = None
+    if isinstance(name, str):
+        embedder = import_module("twinvec.baselines").open_baseline(name)
+    return embedder
 
 
 def embed_block(embedder: Embedder, texts: Sequence[str]) -> Block:

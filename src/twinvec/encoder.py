@@ -320,7 +320,7 @@ class Encoder:
         plan = plan_batches if self.engine.precision == "float32" else plan_equal
         return plan_jobs(
             texts,
-            make,
+            make.rows,
             plan_single if self.settings.deterministic else plan,
             budget=self.settings.tokens_per_batch,
             n_streams=self._planned_for or self._streams.n,

@@ -14,6 +14,7 @@ from twinvec.encoder import Encoder
 from twinvec.engine.batches import Engine, EngineSettings, Streams
 from twinvec.engine.static import TableRuntime, read_table, save_static
 from twinvec.errors import InputError, ModelFolderError
+from twinvec.model.classifier import refuse_classifier
 from twinvec.model.folder import ModelFolder, Normalize, read_model_folder, with_readout
 from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_files
@@ -23,7 +24,7 @@ from twinvec.token_rows import LongTexts, RowMaker
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
-__all__ = ["load", "open_table"]
+__all__ = ["check_vocabulary", "load", "open_table"]
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +133,8 @@ def load(
     """
     settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
+    if readout is None:
+        refuse_classifier(path)
     folder, is_sentence_model = _read_folder(path, readout, truncate_dim)
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     if folder.is_static:
@@ -171,7 +174,7 @@ def _load_static(
 ) -> StaticEncoder:
     tokenizer = replace(tokenizer, prefix=(), suffix=())  # static models use no special tokens
     engine, runtime = open_table(folder, settings, trust_pickle=trust_pickle)
-    _check_vocabulary(folder, tokenizer, engine)
+    check_vocabulary(folder, tokenizer, engine.n_vocabulary)
     folder.check_unchanged()
     return StaticEncoder(
         folder=folder,
@@ -186,17 +189,18 @@ def _load_static(
     )
 
 
-def _check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> None:
-    if tokenizer.n_vocabulary > engine.n_vocabulary:
+def check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, n_vectors: int) -> None:
+    """Raise ModelFolderError if the tokenizer has more tokens than the model has vectors."""
+    if tokenizer.n_vocabulary > n_vectors:
         raise ModelFolderError(
             f"The tokenizer of {folder.path} has {tokenizer.n_vocabulary} tokens, but the model has vectors for "
-            f"{engine.n_vocabulary}.",
+            f"{n_vectors}.",
             hint="Tokenizer and weights do not match; download the model again.",
         )
 
 
 def _max_tokens(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> int:
-    _check_vocabulary(folder, tokenizer, engine)
+    check_vocabulary(folder, tokenizer, engine.n_vocabulary)
     limit = min((limit for limit in (folder.max_tokens, engine.n_positions) if limit), default=512)
     if limit <= tokenizer.n_special:
         raise ModelFolderError(f"{folder.path} reads {limit} tokens, which leaves no room for a text.")

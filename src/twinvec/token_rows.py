@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ __all__ = ["WHOLE", "LongTexts", "Row", "RowMaker", "join_windows", "plan_jobs"]
 logger = logging.getLogger(__name__)
 
 Plan = Callable[[Sequence[int], int], list[list[int]]]
+Item = TypeVar("Item")
 
 TEXTS_PER_PLAN = 1024  # tokenized together, while other streams run earlier batches
 OVERLAP = 4  # neighboring windows share a quarter of their tokens
@@ -98,12 +99,35 @@ class RowMaker:
         self.cut.note(n_tokens)
 
 
-def plan_jobs(texts: Sequence[str], make: RowMaker, plan: Plan, *, budget: int, n_streams: int) -> Iterator[list[Row]]:
-    """Yield batches of rows, longest texts first; texts are tokenized when needed."""
-    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+class HasIds(Protocol):
+    """A row with token ids."""
+
+    @property
+    def ids(self) -> list[int]:
+        """Token ids, special tokens included."""
+        ...
+
+
+AnyRow = TypeVar("AnyRow", bound=HasIds)
+
+
+def plan_jobs(
+    items: Sequence[Item],
+    make: Callable[[Sequence[Item], Sequence[int]], list[AnyRow]],
+    plan: Plan,
+    *,
+    budget: int,
+    n_streams: int,
+    size: Callable[[Any], int] = len,
+) -> Iterator[list[AnyRow]]:
+    """Yield batches of rows, longest items first; items are tokenized when needed.
+
+    ``make`` returns the rows of some items, given the items and their indices. ``size`` counts characters of an item.
+    """
+    order = sorted(range(len(items)), key=lambda i: -size(items[i]))
     for start in range(0, len(order), TEXTS_PER_PLAN):
         owners = order[start : start + TEXTS_PER_PLAN]
-        rows = make.rows([texts[i] for i in owners], owners)
+        rows = make([items[i] for i in owners], owners)
         lengths = [len(row.ids) for row in rows]
         # A small job is split into one batch per stream.
         room = min(budget, -(-sum(lengths) // n_streams))

@@ -21,11 +21,18 @@ class TokenBatch:
 
     ``ids``, ``mask`` and ``pool_mask`` are ``(batch, tokens)``. ``mask`` is 1 on real tokens; ``pool_mask``
     is 1 on the tokens that pooling reads (all real tokens, unless the model excludes its prompt).
+    ``types``, of the same shape, are for models that read pairs: 0 on the first text, 1 on the second.
     """
 
     ids: Ids
     mask: Ids
     pool_mask: Ids
+    types: Ids | None = None
+
+    def feed(self) -> dict[str, Ids]:
+        """The inputs of a graph by name, without ``pool_mask``."""
+        feed = {"ids": self.ids, "mask": self.mask}
+        return feed if self.types is None else {**feed, "types": self.types}
 
 
 class Runtime(Protocol):

@@ -102,7 +102,7 @@ def test_a_scorer_of_pairs_orders_the_candidates(filled):
     )
     assert asked[0][0] == "cat" and len(asked[0][1]) == 4
     assert hits[0].score == len(hits[0].text)
-    with pytest.raises(InputError, match="returned 1 scores for 6 texts"):
+    with pytest.raises(InputError, match=r"returned scores of shape \(1,\) for 6 pairs"):
         filled.collection.search("cat", rerank=lambda query, texts: [1.0])
 
 

@@ -57,3 +57,4 @@ def replace_models(monkeypatch, load=lambda name, **settings: HashEncoder()):
     monkeypatch.setattr(twinvec.embedder, "load", lambda folder, **settings: load(str(folder), **settings))
     monkeypatch.setattr(twinvec.embedder, "find_model", lambda name, **_: Path(name))
     monkeypatch.setattr(twinvec.embedder, "model_files", lambda folder: [])
+    monkeypatch.setattr(twinvec.embedder, "read_model_folder", lambda folder: SimpleNamespace(similarity="cosine"))

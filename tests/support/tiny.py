@@ -264,3 +264,53 @@ def write_tiny_model(
     chosen = pooling or {"pooling_mode_mean_tokens": True}
     write_json(folder / "1_Pooling/config.json", {"word_embedding_dimension": WIDTH, **chosen})
     return folder
+
+
+# --- cross-encoders
+
+ROBERTA_HEAD = {"classifier.dense": WIDTH, "classifier.out_proj": 0}
+CLASSIFIERS: dict[str, dict[str, int]] = {  # linear layers in front of the scores; 0 is as wide as there are labels
+    "bert": {"bert.pooler.dense": WIDTH, "classifier": 0},
+    "albert": {"albert.pooler": WIDTH, "classifier": 0},
+    "distilbert": {"pre_classifier": WIDTH, "classifier": 0},
+    "roberta": ROBERTA_HEAD,
+    "xlm-roberta": ROBERTA_HEAD,
+    "camembert": ROBERTA_HEAD,
+    "mpnet": ROBERTA_HEAD,
+    "electra": ROBERTA_HEAD,
+    "modernbert": {"head.dense": WIDTH, "classifier": 0},
+}
+PREFIXES = {"xlm-roberta": "roberta.", "camembert": "roberta.", "modernbert": "model."}
+
+
+def write_tiny_classifier(
+    folder: Path, family: str = "bert", *, n_labels: int = 1, seed: int = 0, config: dict[str, object] | None = None
+) -> Path:
+    """A sequence classifier of transformers around a tiny backbone; ``config`` is added to its own."""
+    write_plain_model(folder, family, seed)
+    own = FAMILIES[family]
+    name = own["architectures"][0].removesuffix("Model") + "ForSequenceClassification"
+    labels = {str(index): f"label {index}" for index in range(n_labels)}
+    whole = {**own, "architectures": [name], "id2label": labels, "label2id": {v: int(k) for k, v in labels.items()}}
+    whole |= config or {}
+    write_json(folder / "config.json", whole)
+    if own.get("type_vocab_size") == 1:  # such models get no types, and two separators between the texts
+        tokenizer, ids = tiny_tokenizer(own), vocabulary(own)
+        around = ("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"])
+        tokenizer.post_processor = processors.RobertaProcessing(*around, trim_offsets=False, add_prefix_space=False)
+        tokenizer.save(str(folder / "tokenizer.json"))
+        limits = json.loads((folder / "tokenizer_config.json").read_text())
+        write_json(folder / "tokenizer_config.json", {**limits, "model_input_names": ["input_ids", "attention_mask"]})
+    has_bias = family != "modernbert" or whole.get("classifier_bias", False)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for layer, width in CLASSIFIERS[family].items():
+        shapes |= linear(layer, width or n_labels, WIDTH)
+        if layer == "head.dense" and not has_bias:
+            del shapes["head.dense.bias"]
+    if family == "modernbert":
+        shapes["head.norm.weight"] = (WIDTH,)
+    prefix = PREFIXES.get(family, f"{family}.")
+    backbone = SHAPES.get(family, bert_shapes)(own)
+    weights = random_weights({prefix + each: shape for each, shape in backbone.items()} | shapes, seed)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder

@@ -10,7 +10,8 @@ from twinvec.cli.screen import CleanErrors, show_version
 
 __all__ = ["main"]
 
-# name -> summary, in the order of the help. Command NAME is the function NAME in the module twinvec.cli.NAME.
+# name -> summary, in the order of the help. Command NAME is the function NAME in the module twinvec.cli.NAME, or in
+# the one that MODULES names.
 COMMANDS = {
     "demo": "Compare all pairs of 10,000 sentences and answer three questions.",
     "embed": "Embed the texts of a file.",
@@ -18,6 +19,8 @@ COMMANDS = {
     "explain": "Show why two texts are similar, token by token.",
     "pairs": "Find the most similar pairs of texts in a file.",
     "search": "Search a collection or a file.",
+    "score": "Score two texts with a cross-encoder.",
+    "rank": "Rank the texts of a file for a query with a cross-encoder.",
     "index": "Import the texts of a file into a searchable collection.",
     "dedup": "Remove near-duplicate texts from a file.",
     "cluster": "Group similar texts and describe each group.",
@@ -26,11 +29,14 @@ COMMANDS = {
     "sweep": "Find the best readout of a model for your own scored pairs.",
     "bench": "Measure the speed of a model on this machine.",
     "data": "Check training data, download data sets, mine hard negatives.",
+    "words": "Convert word vectors to a folder that works as a model.",
     "train": "Train a model on pairs, triplets or scores.",
     "distill": "Train a small model to imitate larger ones.",
+    "reduce": "Keep only the pieces of a Universal Sentence Encoder that given texts use.",
     "evaluate": "Evaluate a model, a server, a program or a file of vectors.",
     "compare": "Test whether one of two models is better or only luckier.",
 }
+MODULES = {"rank": "score"}
 
 
 class LazyCommands(CleanErrors):
@@ -44,7 +50,7 @@ class LazyCommands(CleanErrors):
         """Import and return a command, or return None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"twinvec.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(import_module(f"twinvec.cli.{MODULES.get(cmd_name, cmd_name)}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

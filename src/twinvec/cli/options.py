@@ -26,8 +26,7 @@ from twinvec.choices import (
 )
 
 if TYPE_CHECKING:
-    from twinvec.embedder import ModelEmbedder
-    from twinvec.encoder import Encoder
+    from twinvec.embedder import Embedder
 
 __all__ = [
     "METHOD_OPTIONS",
@@ -84,17 +83,11 @@ class ModelChoice:
         """The arguments of ``twinvec.load``; click has checked their values."""
         return {name: value for name, value in asdict(self).items() if name != "name" and value is not None}
 
-    def load(self) -> Encoder:
-        """Load the encoder."""
-        import twinvec
+    def embedder(self, prompt: PromptChoice | None = None) -> Embedder:
+        """The model with its prompt, which the library loads on first use; or a baseline."""
+        from twinvec.embedder import as_embedder
 
-        return twinvec.load(self.name, **self.arguments())
-
-    def embedder(self, prompt: PromptChoice | None = None) -> ModelEmbedder:
-        """The model with its prompt; the library loads it on first use."""
-        import twinvec
-
-        return twinvec.ModelEmbedder(self.name, self.arguments(), **({} if prompt is None else asdict(prompt)))
+        return as_embedder(self.name, self.arguments(), **({} if prompt is None else asdict(prompt)))
 
     def explicit(self) -> tuple[str | None, dict[str, Any]]:
         """The name and the settings given on the command line, for a collection that already has a model.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from twinvec.choices import FORMATS, SEARCH_MODES
+from twinvec.choices import CANDIDATES, FORMATS, SEARCH_MODES
 from twinvec.cli.options import ModelChoice, TextSource, json_lines_option, model_options
 from twinvec.cli.screen import open_console, plain_table, print_json, say, wants_json
 
 if TYPE_CHECKING:
     from twinvec.choices import SearchMode
 
-__all__ = ["search"]
+__all__ = ["Hit", "print_hits", "search"]
 
 STDIN = "-"
 
@@ -44,6 +44,13 @@ class Hit:
 @click.option("--where", metavar="CONDITION", help='Filter by metadata, as in SQL: "year >= 1990".')
 @click.option("--column", help="For a file: column with the texts.")
 @click.option("--format", type=click.Choice(FORMATS), help="For a file: its format. Default: from its extension.")
+@click.option("--rerank", metavar="MODEL", help="Re-rank the best results with this cross-encoder: a folder or a name.")
+@click.option(
+    "--candidates",
+    type=click.IntRange(min=1),
+    default=CANDIDATES,
+    help="Number of texts that --rerank scores, and that --mode hybrid takes from each ranking.",
+)
 @json_lines_option
 @model_options()
 def search(
@@ -55,6 +62,8 @@ def search(
     where: str | None,
     column: str | None,
     format: str | None,
+    rerank: str | None,
+    candidates: int,
     as_json: bool,
     model: ModelChoice,
 ) -> None:
@@ -69,7 +78,12 @@ def search(
     if Path(target).is_dir() or "://" in target:
         if column or format:
             raise click.UsageError("--column and --format are for files, not for collections.")
-        hits = _search_collection(target, query, k, mode=mode, where=where, model=model)
+        import twinvec
+
+        name, arguments = model.explicit()
+        collection = twinvec.Collection.open(target, model=name, arguments=arguments)
+        found = collection.search(query, k, mode=mode, where=where, rerank=rerank, candidates=candidates)
+        hits = [Hit(hit.score, hit.id, hit.text, hit.metadata) for hit in found]
     else:
         if target != STDIN and not Path(target).exists():
             raise click.ClickException(
@@ -79,7 +93,16 @@ def search(
             raise click.UsageError(
                 f"--mode and --where require a collection. Create one with: twinvec index {target} -o FOLDER"
             )
-        hits = _search_file(TextSource(target, column, format), query, k, model=model)
+        import twinvec
+
+        texts = list(TextSource(target, column, format).texts())
+        rows = twinvec.search_texts(query, texts, k, model=model.embedder(), rerank=rerank, candidates=candidates)
+        hits = [Hit(hit.score, str(hit.row), hit.text) for hit in rows]
+    print_hits(hits, as_json=as_json)
+
+
+def print_hits(hits: Sequence[Hit], *, as_json: bool) -> None:
+    """Print texts with their scores: a table on a terminal, JSON lines otherwise or with ``as_json``."""
     if not hits:
         say("No results.")
     elif wants_json(as_json=as_json):
@@ -87,23 +110,6 @@ def search(
             print_json(_row(hit))
     else:
         _print_table(hits)
-
-
-def _search_collection(
-    folder: str, query: str, k: int, *, mode: SearchMode, where: str | None, model: ModelChoice
-) -> list[Hit]:
-    import twinvec
-
-    name, arguments = model.explicit()
-    hits = twinvec.Collection.open(folder, model=name, arguments=arguments).search(query, k, mode=mode, where=where)
-    return [Hit(hit.score, hit.id, hit.text, hit.metadata) for hit in hits]
-
-
-def _search_file(source: TextSource, query: str, k: int, *, model: ModelChoice) -> list[Hit]:
-    import twinvec
-
-    hits = twinvec.search_texts(query, list(source.texts()), k, model=model.embedder())
-    return [Hit(hit.score, str(hit.row), hit.text) for hit in hits]
 
 
 def _row(hit: Hit) -> dict[str, object]:

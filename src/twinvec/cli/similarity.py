@@ -22,11 +22,9 @@ def similarity(*, left: str, right: str, model: ModelChoice, prompt: PromptChoic
     Higher is more similar with every measure: distances (euclidean, manhattan) are printed with a minus sign.
     """
     import twinvec
+    from twinvec.embedder import embed_texts
 
-    encoder = model.load()
-    one, other = encoder.encode([left, right], prompt=prompt.prompt, prompt_name=prompt.prompt_name)
-    if measure is None:
-        score = encoder.similarity_pairwise(one, other)
-    else:
-        score = twinvec.similarity_pairwise(one, other, measure)
+    embedder = model.embedder(prompt)
+    one, other = embed_texts(embedder, [left, right])
+    score = twinvec.similarity_pairwise(one, other, measure or embedder.similarity)
     click.echo(f"{float(score[0]):.6f}")

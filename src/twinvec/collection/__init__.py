@@ -4,7 +4,7 @@ from twinvec.collection.collection import Collection, Reindexed, Version
 from twinvec.collection.import_file import Imported, ImportSource
 from twinvec.collection.model import ModelRecord
 from twinvec.collection.rows import Entry, Hit, own_id
-from twinvec.collection.search import Scorer, reciprocal_rank_fusion
+from twinvec.collection.search import reciprocal_rank_fusion
 from twinvec.collection.write import Written
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Imported",
     "ModelRecord",
     "Reindexed",
-    "Scorer",
     "Version",
     "Written",
     "own_id",

@@ -9,7 +9,7 @@ from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from twinvec.choices import DEFAULT_MODEL, SEARCH_MODES, SearchMode
+from twinvec.choices import CANDIDATES, DEFAULT_MODEL, SEARCH_MODES, SearchMode
 from twinvec.collection.indexes import LanceTable, check_language, has_index, lance_errors
 from twinvec.collection.model import (
     CollectionModel,
@@ -33,7 +33,6 @@ from twinvec.collection.rows import (
 )
 from twinvec.collection.schema import Header, kinds_of_schema, pyarrow
 from twinvec.collection.search import (
-    Scorer,
     dense_hits,
     filter_errors,
     fused_hits,
@@ -56,8 +55,9 @@ from twinvec.collection.write import (
     rebuild,
 )
 from twinvec.embedder import Embedder, ModelLike
-from twinvec.errors import CollectionError, InputError, check_name, shown
+from twinvec.errors import CollectionError, InputError, check_name
 from twinvec.model.tokenizer import check_text
+from twinvec.pairs.cross_encoder import ScorerLike, as_scorer
 
 if TYPE_CHECKING:
     from twinvec.collection.import_file import Imported, ImportSource
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 __all__ = ["Collection", "Reindexed", "Version"]
 
 BATCH_ROWS = 4096
-CANDIDATES = 100  # texts of each ranking that are fused or given to a scorer
 RECALL_AT, RECALL_QUERIES = 10, 100
 
 
@@ -249,7 +248,7 @@ class Collection:
         *,
         mode: SearchMode = "dense",
         where: str | None = None,
-        rerank: Scorer | None = None,
+        rerank: ScorerLike | None = None,
         candidates: int = CANDIDATES,
     ) -> list[Hit]:
         """The ``k`` best texts for a query, best first; fewer if fewer match.
@@ -258,19 +257,17 @@ class Collection:
             mode: dense (by meaning; the score is the model's similarity), text (by words; BM25), or hybrid (both
                 rankings joined by reciprocal rank fusion).
             where: An SQL condition over id, text and the metadata columns, such as "year >= 1990".
-            rerank: A function of the query and a list of texts that returns a score for each, to sort the candidates.
+            rerank: How to sort the candidates: a scorer, the folder or name of a cross-encoder (loaded in every call),
+                or a function of the query and a list of texts that returns a score for each.
             candidates: The number of texts per ranking that are fused or passed to ``rerank``.
         """
         check_text(query, "query")
         k, candidates = checked_count("k", k), checked_count("candidates", candidates)
-        if rerank is not None and not callable(rerank):
-            raise InputError(
-                f"rerank is {shown(rerank)}, not a function.", hint="Pass a function of a query and texts."
-            )
+        scorer = None if rerank is None else as_scorer(rerank)
         check_name("mode", mode, SEARCH_MODES)
         table = self._table() if mode == "dense" else self._table_with_words()
         where = usable_filter(table, where)
-        depth = k if rerank is None and mode != "hybrid" else max(k, candidates)
+        depth = k if scorer is None and mode != "hybrid" else max(k, candidates)
         rankings: list[list[Hit]] = []
         if mode != "text":
             model = self._loaded(self._header(table))
@@ -278,7 +275,7 @@ class Collection:
         if mode != "dense":
             rankings.append(text_hits(table, query, depth, where=where))
         hits = fused_hits(rankings) if mode == "hybrid" else rankings[0]
-        return (hits if rerank is None else reranked_hits(hits[:depth], query, rerank))[:k]
+        return (hits if scorer is None else reranked_hits(hits[:depth], query, scorer))[:k]
 
     def reindex(self, model: ModelLike | Embedder | None = None) -> Reindexed:
         """Rebuild all indexes; with a ``model``, first embed all texts again with it. Other writers wait.

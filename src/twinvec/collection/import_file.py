@@ -21,7 +21,7 @@ from twinvec.collection.store import is_collection, locate
 from twinvec.collection.write import Written
 from twinvec.data.read import open_table
 from twinvec.data.table import Row, check_columns, choose_column, text_of
-from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder
+from twinvec.embedder import Embedder, ModelLike, as_embedder
 from twinvec.errors import InputError, RowError, shown
 
 __all__ = ["ImportSource", "Imported", "import_rows", "index_file"]
@@ -121,7 +121,7 @@ def import_rows(collection: Collection, source: str | PathLike[str] | ImportSour
 
 def _new_model(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None) -> Embedder:
     if isinstance(model, (str, PathLike)):
-        return ModelEmbedder(model, arguments)
+        return as_embedder(model, arguments)
     if arguments:
         raise InputError(LOADED_WITH_ARGUMENTS, hint="Use its name or folder together with arguments.")
     return as_embedder(model)

@@ -28,7 +28,7 @@ from twinvec.embedder import (
     width_of,
 )
 from twinvec.errors import CollectionError, InputError, ModelNotFoundError, TwinvecError, shown
-from twinvec.model.folder import read_model_folder, with_readout
+from twinvec.model.folder import EMBEDDER_FILE, embedder_kind, read_model_folder, with_readout
 from twinvec.model.hub import find_model
 from twinvec.model.identity import space_digest
 from twinvec.types import Vectors
@@ -50,7 +50,8 @@ LOADED_WITH_ARGUMENTS = "A loaded model does not take arguments."
 METRICS = {"cosine": "cosine", "dot": "dot", "euclidean": "l2"}  # our names to Lance's
 MAX_WIDTH = 2**31 - 1
 NETWORK_PATHS = ("//", "\\\\")  # paths that Windows opens on other machines
-MODEL_MARKS = ("modules.json", "config.json")  # a folder without either is not a model, so its files are not hashed
+# a folder without any of them is not a model, so its files are not hashed
+MODEL_MARKS = ("modules.json", "config.json", EMBEDDER_FILE)
 
 # arguments of ``load`` that a collection stores, with a check of each; all allowed values are harmless
 SETTINGS: dict[str, Callable[[object], bool]] = {
@@ -150,8 +151,16 @@ def as_model(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = 
         is_folder = Path(embedder.model).expanduser().is_dir()
         record = _record(embedder, stable_name(embedder.folder) if is_folder else embedder.model)
     else:
-        record = ModelRecord(embedder.name, embedder.identity, width_of(embedder), embedder.similarity)
+        record = _other_record(embedder)
     return CollectionModel(record, embedder)
+
+
+def _other_record(embedder: Embedder, name: str | None = None) -> ModelRecord:
+    """The record of an embedder that is not a sentence model. If it has a folder, that is recorded as its name."""
+    folder = getattr(embedder, "folder", None)
+    if name is None:
+        name = str(folder.absolute()) if isinstance(folder, Path) and embedder_kind(folder) else embedder.name
+    return ModelRecord(name, embedder.identity, width_of(embedder), embedder.similarity)
 
 
 def _record(embedder: ModelEmbedder, name: str) -> ModelRecord:
@@ -184,7 +193,13 @@ def recorded_model(record: ModelRecord, path: str, overrides: Mapping[str, Any] 
     :func:`twinvec.load`; they take precedence over the recorded settings.
     """
     folder = _local_folder(record, path)
-    embedder = ModelEmbedder(folder, {**record.settings, **(overrides or {})}).find()
+    arguments = {**record.settings, **(overrides or {})}
+    if embedder_kind(folder) is not None:
+        baseline = as_embedder(folder, arguments)
+        if _other_record(baseline, record.name) != record:
+            raise model_mismatch(path, record, record.name)
+        return CollectionModel(record, baseline)
+    embedder = ModelEmbedder(folder, arguments).find()
     embedder.model = record.name
     own = read_model_folder(folder)
     if "readout" in record.settings:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from twinvec.collection.indexes import LanceQuery, LanceTable, lance_errors, n_p
 from twinvec.collection.model import ModelRecord
 from twinvec.collection.rows import Hit, check_filter, columns_to_read, metadata_of, names_in
 from twinvec.collection.schema import kinds_of_schema, pyarrow
-from twinvec.errors import InputError, TwinvecError, shown
+from twinvec.errors import InputError, TwinvecError
 from twinvec.extras import require
+from twinvec.scorer import Scorer, rank_texts
 from twinvec.types import Vectors
 
 __all__ = [
-    "Scorer",
     "dense_hits",
     "filter_errors",
     "fused_hits",
@@ -51,10 +51,6 @@ def reciprocal_rank_fusion(rankings: Sequence[Sequence[Id]], *, smoothing: float
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
-# takes a query and n texts, returns n scores; higher is better
-Scorer: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
-
-SCORER_HINT = "It must return one finite number per text; higher is better."
 SCORES: dict[str, Callable[[float], float]] = {  # from Lance's distance to our score
     "cosine": lambda distance: 1 - distance,
     "dot": lambda distance: 1 - distance,
@@ -165,15 +161,6 @@ def reranked_hits(hits: Sequence[Hit], query: str, scorer: Scorer) -> list[Hit]:
     """The hits sorted by a scorer of (query, text) pairs, with its scores."""
     if not hits:
         return []
-    returned = scorer(query, [hit.text for hit in hits])
-    try:
-        scores = [float(score) for score in returned]
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"The scorer returned {shown(returned)}: {error}.", hint=SCORER_HINT) from error
-    if len(scores) != len(hits) or not all(map(math.isfinite, scores)):
-        raise InputError(
-            f"The scorer returned {len(scores)} scores for {len(hits)} texts, or scores that are not finite.",
-            hint=SCORER_HINT,
-        )
-    scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
-    return sorted(scored, key=lambda hit: -hit.score)
+    ranked = rank_texts(scorer, query, [hit.text for hit in hits])
+    best = zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True)
+    return [replace(hits[row], score=score) for row, score in best]

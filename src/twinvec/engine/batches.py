@@ -123,8 +123,14 @@ def longest_first(lengths: Sequence[int]) -> list[int]:
     return sorted(range(len(lengths)), key=lambda index: -lengths[index])
 
 
-def pad(rows: Sequence[Sequence[int] | Ids], n_unpooled: Sequence[int] = ()) -> TokenBatch:
+def pad(
+    rows: Sequence[Sequence[int] | Ids],
+    n_unpooled: Sequence[int] = (),
+    types: Sequence[Sequence[int]] | None = None,
+) -> TokenBatch:
     """Pad rows of ids on the right. The first ``n_unpooled`` tokens of each row are not pooled.
+
+    ``types`` are the token types of each row.
 
     >>> pad([[5, 6], [7]]).mask.tolist()
     [[1, 1], [1, 0]]
@@ -135,6 +141,8 @@ def pad(rows: Sequence[Sequence[int] | Ids], n_unpooled: Sequence[int] = ()) -> 
     for index, row in enumerate(rows):
         ids[index, : len(row)] = row
         mask[index, : len(row)] = 1
+    if types is not None:
+        return TokenBatch(ids, mask, mask, pad(types).ids)
     if not any(n_unpooled):
         return TokenBatch(ids, mask, mask)
     pool_mask = mask.copy()

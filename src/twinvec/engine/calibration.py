@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,14 +10,13 @@ import numpy as np
 from twinvec.engine.batches import plan_equal
 from twinvec.engine.config import Backbone
 from twinvec.engine.graph import Graph, GraphBuilder
-from twinvec.engine.layers import LayerBuilder
 from twinvec.engine.linear import FloatLinear, Stream
 from twinvec.engine.model import Model
 from twinvec.engine.runtimes import open_session
 from twinvec.model.tokenizer import Tokenizer
-from twinvec.types import Vectors
+from twinvec.types import TokenBatch, Vectors
 
-__all__ = ["Ranges", "measure_ranges", "sample_texts"]
+__all__ = ["Join", "Ranges", "measure_ranges", "sample_texts"]
 
 SUBJECTS = (
     "The committee",
@@ -75,6 +75,9 @@ N_SPECIAL = 8  # special tokens; most tokenizers have five
 SPECIAL_REPEATS = (1, 4)
 TOKENS_PER_BATCH = 512
 
+# Adds special tokens to the ids of a text; returns all ids and their token types.
+Join = Callable[[Sequence[int]], tuple[list[int], list[int]]]
+
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
@@ -108,16 +111,22 @@ class _Recorder(FloatLinear):
         return super().outer(inner, block, residual)
 
 
-def measure_ranges(model: Model, tokenizer: Tokenizer, *, threads: int = 1) -> dict[str, Ranges]:
-    """The input ranges of all linear layers, by layer name."""
+def measure_ranges(
+    model: Model, tokenizer: Tokenizer, *, threads: int = 1, join: Join | None = None
+) -> dict[str, Ranges]:
+    """The input ranges of all linear layers, by layer name. ``join`` is for models that read pairs."""
     graph, names = _ranges_graph(model)
     session = open_session(graph, threads=threads)
-    rows = _calibration_rows(model.backbone, tokenizer)
+    bodies = _calibration_bodies(model.backbone, tokenizer)
+    joined = [(tokenizer.add_special_tokens(body), []) if join is None else join(body) for body in bodies]
+    rows = [ids for ids, _ in joined]
     n_tokens = sum(len(row) for row in rows)
     ranges: dict[str, Ranges] = {}
     for indices in plan_equal([len(row) for row in rows], TOKENS_PER_BATCH):
         ids = np.array([rows[i] for i in indices], dtype=np.int64)
-        results = iter(session.run(None, {"ids": ids, "mask": np.ones_like(ids)}))
+        types = np.array([joined[i][1] for i in indices], dtype=np.int64) if model.has_types else None
+        mask = np.ones_like(ids)
+        results = iter(session.run(None, TokenBatch(ids, mask, mask, types).feed()))
         for name, low, high, mean in zip(names, results, results, results, strict=False):
             here = Ranges(low, high, mean * (ids.size / n_tokens / names.count(name)))
             ranges[name] = _joined(ranges[name], here) if name in ranges else here
@@ -128,7 +137,7 @@ def _joined(left: Ranges, right: Ranges) -> Ranges:
     return Ranges(np.minimum(left.low, right.low), np.maximum(left.high, right.high), left.mean + right.mean)
 
 
-def _calibration_rows(backbone: Backbone, tokenizer: Tokenizer) -> list[list[int]]:
+def _calibration_bodies(backbone: Backbone, tokenizer: Tokenizer) -> list[list[int]]:
     rng = np.random.default_rng(0)
     room = backbone.n_positions - tokenizer.n_special
     bodies = tokenizer.ids(sample_texts(N_SAMPLES))
@@ -138,16 +147,16 @@ def _calibration_rows(backbone: Backbone, tokenizer: Tokenizer) -> list[list[int
     # Random ids rarely include special tokens, which have larger ranges than words: a text may contain a literal [PAD].
     special = [id_ for id_ in tokenizer.special_ids() if id_ < backbone.n_vocabulary]
     bodies += [[id_] * n for id_ in special[:N_SPECIAL] for n in SPECIAL_REPEATS]
-    return [tokenizer.add_special_tokens(body[:room]) for body in bodies]
+    return [body[:room] for body in bodies]
 
 
 def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:
     builder = GraphBuilder()
     recorder = _Recorder(builder, model.backbone, model.weights)
-    LayerBuilder(builder, model.backbone, model.weights, recorder).all_states()
+    model.layers(builder, recorder).all_states()
     outputs: dict[str, tuple[str, list[str | int]]] = {}
     for index, (_, result) in enumerate(recorder.inputs):
         for operator in ("ReduceMin", "ReduceMax", "ReduceMean"):
             reduced = builder.add(operator, result, builder.axes(0, 1), keepdims=0)
             outputs[f"{operator}_{index}"] = reduced, ["channels"]
-    return builder.build(outputs, ["ids", "mask"]), [name for name, _ in recorder.inputs]
+    return builder.build(outputs, model.inputs), [name for name, _ in recorder.inputs]

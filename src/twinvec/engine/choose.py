@@ -8,7 +8,7 @@ from functools import partial
 
 from twinvec.choices import Precision
 from twinvec.engine.batches import Engine, EngineSettings
-from twinvec.engine.calibration import measure_ranges
+from twinvec.engine.calibration import Join, measure_ranges
 from twinvec.engine.config import is_supported
 from twinvec.engine.int8 import Int8Linear, fold_contexts
 from twinvec.engine.model import Model, read_model
@@ -19,7 +19,7 @@ from twinvec.model.folder import WK, ModelFolder
 from twinvec.model.tokenizer import Tokenizer
 from twinvec.types import Runtime
 
-__all__ = ["open_engine"]
+__all__ = ["open_engine", "open_graph"]
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def open_engine(
     model = read_model(folder, trust_pickle=trust_pickle)
     backbone = model.backbone
     _check_layers(folder, backbone.n_layers)
-    runtime, precision = _graph_runtime(model, tokenizer, settings)
+    runtime, precision = open_graph(model, tokenizer, settings)
     if isinstance(folder.readout, WK):
         runtime = WKRuntime(runtime, folder, states_width=backbone.width, trust_pickle=trust_pickle)
     return Engine(runtime, precision, model.width, backbone.n_vocabulary, backbone.n_positions)
@@ -60,11 +60,16 @@ def _check_layers(folder: ModelFolder, n_layers: int | None) -> None:
         folder.readout.settings.start(n_layers)
 
 
-def _graph_runtime(model: Model, tokenizer: Tokenizer, settings: EngineSettings) -> tuple[Runtime, Precision]:
+def open_graph(
+    model: Model, tokenizer: Tokenizer, settings: EngineSettings, *, join: Join | None = None
+) -> tuple[Runtime, Precision]:
+    """Choose the runtime for a model's graph and its precision. ``join`` is for models that read pairs."""
     if settings.precision == "int8":
         if settings.runtime == "openvino":
             raise InputError("precision='int8' runs only in onnxruntime.", hint="Leave runtime at its default.")
-        return _int8_runtime(model, tokenizer, settings.n_streams), "int8"
+        ranges = measure_ranges(model, tokenizer, threads=settings.n_streams, join=join)
+        folded = replace(model, weights=fold_contexts(model.weights, ranges))
+        return OnnxRuntime(folded, linear=partial(Int8Linear, ranges=ranges)), "int8"
     precision = settings.precision
     if precision == "bfloat16" and not has_bfloat16():
         logger.warning("This CPU does not support bfloat16; float32 is used instead.")
@@ -77,9 +82,3 @@ def _graph_runtime(model: Model, tokenizer: Tokenizer, settings: EngineSettings)
     if precision == "bfloat16":
         raise InputError("precision='bfloat16' runs only in openvino.", hint="Leave runtime at its default.")
     return OnnxRuntime(model, device=settings.device), precision
-
-
-def _int8_runtime(model: Model, tokenizer: Tokenizer, threads: int) -> Runtime:
-    ranges = measure_ranges(model, tokenizer, threads=threads)
-    folded = replace(model, weights=fold_contexts(model.weights, ranges))
-    return OnnxRuntime(folded, linear=partial(Int8Linear, ranges=ranges))

@@ -6,18 +6,22 @@ import json
 import os
 import struct
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from twinvec.choices import show_size
 from twinvec.engine.config import is_supported, read_backbone
 from twinvec.engine.readout import readout_width
 from twinvec.engine.static import TABLE_NAMES
 from twinvec.engine.weights import SCALE, weight_files
 from twinvec.files import read_any_json, read_json
 from twinvec.json_checks import JsonObject
+from twinvec.model.classifier import Classifier, is_classifier, read_classifier
 from twinvec.model.folder import (
+    EMBEDDER_FILE,
     WK,
     Dense,
     LayerNorm,
@@ -25,13 +29,16 @@ from twinvec.model.folder import (
     Normalize,
     Pooling,
     StaticEmbedding,
+    embedder_kind,
     read_model_folder,
 )
 from twinvec.model.hub import find_model
+from twinvec.model.identity import model_files
 
 __all__ = ["inspect_model"]
 
 Tensors = dict[str, dict[str, Any]]  # the header of a safetensors file: dtype and shape by name
+MAX_LABELS_SHOWN = 10
 STORED = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8"}
 
 
@@ -59,6 +66,8 @@ class Inspection:
     weights: str = ""
     stored: str | None = None
     trained: str = ""
+    labels: tuple[str, ...] = ()  # of a cross-encoder; a sentence model has none
+    activation: str | None = None
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,35 +81,83 @@ class Inspection:
             engine = "token lookup (no torch)" if self.is_static else "built-in graph (no torch)"
         limit = "no limit" if self.is_static and self.max_tokens is None else f"{_or_unknown(self.max_tokens)} tokens"
         count = f"{self.n_parameters:,} parameters, " if self.n_parameters else ""
-        rows = [
+        return [
             ("folder", self.path),
+            *([("kind", "cross-encoder: scores two texts together")] if self.labels else []),
             ("architecture", self.architecture),
             ("engine", engine),
             ("layers", _or_unknown(self.n_layers)),
             ("states", f"{_or_unknown(self.states_width)} wide"),
             ("readout", " -> ".join(self.modules)),
-            ("vectors", f"{_or_unknown(self.width)} wide" + (", of length 1" if self.is_normalized else "")),
-            ("similarity", self.similarity),
-            ("longest text", limit),
-            ("prompts", _prompts(self.prompts, self.default_prompt)),
+            *self._output_rows(),
+            ("longest pair" if self.labels else "longest text", limit),
+            *([("case", "texts are lowercased")] if self.lower_case else []),
+            *([] if self.labels else [("prompts", _prompts(self.prompts, self.default_prompt))]),
             ("size", f"{count}{self.size_bytes / 1e6:.1f} MB in {self.weights or 'no weights'}"),
             ("stored as", self.stored or "unknown"),
             ("trained", self.trained or "not stated"),
         ]
-        if self.lower_case:
-            rows.insert(9, ("case", "texts are lowercased"))
+
+    def _output_rows(self) -> list[tuple[str, str]]:
+        """The rows about vectors, or about the scores of a cross-encoder."""
+        if self.labels:
+            names = ", ".join(self.labels[:MAX_LABELS_SHOWN]) + (" ..." if len(self.labels) > MAX_LABELS_SHOWN else "")
+            return [("labels", f"{len(self.labels)}: {names}"), ("activation", str(self.activation))]
+        rows = [("vectors", f"{_or_unknown(self.width)} wide" + (", of length 1" if self.is_normalized else ""))]
         if self.truncate_dim:
-            rows.insert(7, ("truncated to", str(self.truncate_dim)))
-        return rows
+            rows.append(("truncated to", str(self.truncate_dim)))
+        return [*rows, ("similarity", self.similarity)]
 
 
-def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = False) -> Inspection:
+@dataclass(frozen=True)
+class BaselineInspection:
+    """The description of a baseline: an embedder that is not a sentence model, such as word vectors."""
+
+    path: str
+    kind: str
+    width: int
+    size_bytes: int
+    facts: Mapping[str, Any]
+    max_tokens: int | None = None  # baselines have no limit
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, for JSON."""
+        return {**asdict(self), "facts": dict(self.facts)}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Label and value of each line of the description."""
+        facts = [
+            (name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
+            for name, value in self.facts.items()
+            if value is not None
+        ]
+        start = [("folder", self.path), ("kind", self.kind), ("vectors", f"{self.width} wide")]
+        return [*start, *facts, ("size", show_size(self.size_bytes))]
+
+
+def _inspect_baseline(folder: Path, kind: str) -> BaselineInspection:
+    facts = read_json(folder / EMBEDDER_FILE)
+    width = JsonObject(facts, folder / EMBEDDER_FILE).integer("width")
+    size = sum(file.stat().st_size for file in model_files(folder))
+    return BaselineInspection(
+        str(folder), kind, width, size, {name: facts[name] for name in facts if name not in ("kind", "width")}
+    )
+
+
+def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = False) -> Inspection | BaselineInspection:
     """Describe a model by its folder or name: architecture, width, pooling, prompts, length, size, and warnings.
+
+    For the folder of a baseline, such as word vectors: its kind, width, settings and size.
 
     >>> inspect_model("twinvec-mini").width
     384
     """
-    folder = read_model_folder(find_model(name_or_folder, offline=offline))
+    path = find_model(name_or_folder, offline=offline)
+    if (kind := embedder_kind(path)) is not None:
+        return _inspect_baseline(path, kind)
+    classifier = read_classifier(path) if is_classifier(path) else None
+    folder = read_model_folder(path) if classifier is None else classifier.folder
     files = weight_files(folder.backbone)
     tensors = _tensors(files)
     core = _table(folder, tensors) if folder.is_static else _backbone(folder)
@@ -126,7 +183,9 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
         weights=", ".join(file.name for file in files),
         stored=_stored(tensors),
         trained=_trained(folder),
-        warnings=tuple(_warnings(folder, files)),
+        labels=classifier.labels if classifier else (),
+        activation=classifier.activation if classifier else None,
+        warnings=tuple(_warnings(folder, files, classifier)),
     )
 
 
@@ -233,9 +292,9 @@ def _trained(folder: ModelFolder) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _warnings(folder: ModelFolder, files: list[Path]) -> list[str]:
+def _warnings(folder: ModelFolder, files: list[Path], classifier: Classifier | None) -> list[str]:
     warnings = []
-    if not folder.is_sentence_model:
+    if not folder.is_sentence_model and classifier is None:
         warnings.append("Not a sentence model: modules.json is missing. Mean pooling is used; expect poor vectors.")
     if not files:
         warnings.append("There are no weights in this folder.")

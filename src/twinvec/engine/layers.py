@@ -54,6 +54,7 @@ class LayerBuilder:
     backbone: Backbone
     weights: Mapping[str, Vectors]
     linear: Linear
+    has_types: bool = False  # if not, all tokens are of type 0
 
     def all_states(self) -> list[str]:
         """The states after the embeddings and after each layer."""
@@ -105,6 +106,9 @@ class LayerBuilder:
         )
         if backbone.rotary is None:
             states = graph.add("Add", states, self._positions())
+        if self.has_types:
+            table = graph.weight("embeddings.type.weight", self.weights["embeddings.type.weight"])
+            states = graph.add("Add", states, graph.add("Gather", table, "types"))
         stream = self._normed(self.linear.enter(states), "embeddings.norm")
         if "embeddings.projection.weight" in self.weights:
             name = "embeddings.projection"
@@ -118,7 +122,7 @@ class LayerBuilder:
         graph, pad = self.graph, self.backbone.pad
         first = self.backbone.position_offset if pad is None else 0
         table = self.weights["embeddings.position.weight"][first:]
-        if self.backbone.n_types:  # single texts are all of type 0, so its row is added to the table
+        if self.backbone.n_types and not self.has_types:  # all tokens are of type 0, so its row is added to the table
             table = table + self.weights["embeddings.type.weight"][0]
         rows = graph.weight("embeddings.positions", table)
         if pad is None:

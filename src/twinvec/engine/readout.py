@@ -128,7 +128,7 @@ def _(module: Dense, graph: GraphBuilder, values: str, read: ReadWeights, name: 
 def _(module: LayerNorm, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
     scale, shift = norm_weights(module, read)
     weights = graph.weight(f"{name}.weight", scale), graph.weight(f"{name}.bias", shift)
-    return graph.add("LayerNormalization", values, *weights, axis=-1, epsilon=1e-5)
+    return graph.add("LayerNormalization", values, *weights, axis=-1, epsilon=module.epsilon)
 
 
 @add_module.register

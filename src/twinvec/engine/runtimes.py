@@ -47,7 +47,7 @@ class OnnxRuntime:
     def vectors(self, batch: TokenBatch) -> Vectors:
         """Sentence vectors of one padded batch, ``(batch, width)``."""
         check_unchanged(self._model.files)  # the session reads the embeddings from the mapped file
-        feed = {"ids": batch.ids, "mask": batch.mask, "pool_mask": batch.pool_mask}
+        feed = {**batch.feed(), "pool_mask": batch.pool_mask}
         result: Vectors = self._sessions["vectors"].run(None, feed)[0]
         return result
 
@@ -56,7 +56,7 @@ class OnnxRuntime:
         if "layers" not in self._sessions:  # no lock, which could hang after a fork: two threads may both build
             self._sessions["layers"] = self._open("layers")
         check_unchanged(self._model.files)
-        result: Vectors = self._sessions["layers"].run(None, {"ids": batch.ids, "mask": batch.mask})[0]
+        result: Vectors = self._sessions["layers"].run(None, batch.feed())[0]
         return result
 
     def _open(self, output: Output) -> Any:  # noqa: ANN401 - a compiled type without stubs
@@ -145,16 +145,15 @@ class OpenvinoRuntime:
         one = np.ones((1, 1), dtype=np.int64)
         with _first_use:
             first = self.vectors if model.output == "vectors" else self.layers
-            first(TokenBatch(ids=one - 1, mask=one, pool_mask=one))
+            first(TokenBatch(ids=one - 1, mask=one, pool_mask=one, types=one - 1 if model.has_types else None))
 
     def vectors(self, batch: TokenBatch) -> Vectors:
         """Sentence vectors of one padded batch, ``(batch, width)``."""
-        feed = {"ids": batch.ids, "mask": batch.mask, "pool_mask": batch.pool_mask}
-        return self._infer("vectors", feed)
+        return self._infer("vectors", {**batch.feed(), "pool_mask": batch.pool_mask})
 
     def layers(self, batch: TokenBatch) -> Vectors:
         """States of all layers, ``(layers + 1, batch, tokens, width)``. Compiled at first use."""
-        return self._infer("layers", {"ids": batch.ids, "mask": batch.mask})
+        return self._infer("layers", batch.feed())
 
     def _infer(self, output: Output, feed: dict[str, Any]) -> Vectors:
         requests = self._ready(output)

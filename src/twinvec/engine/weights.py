@@ -198,8 +198,11 @@ def _sharded(folder: Path, index: Path) -> list[Path]:
     return [folder / name for name in sorted(set(weight_map.values()))]
 
 
-def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
-    """Read all tensors of a folder by name; int8 and bfloat16 ones are converted to float32, others mapped."""
+def read_weights(folder: Path, *, trust_pickle: bool = False, packed: bool = False) -> Weights:
+    """Read all tensors of a folder by name; int8 and bfloat16 ones are converted to float32, others mapped.
+
+    ``packed`` keeps int8 tensors and their scales as they are stored.
+    """
     files = weight_files(folder)
     if not files:
         raise WeightsError(
@@ -209,14 +212,15 @@ def read_weights(folder: Path, *, trust_pickle: bool = False) -> Weights:
     weights: Weights = {}
     for file in files:
         if file.suffix == ".safetensors":
-            weights.update(_map_safetensors(file))
+            views = _map_safetensors(file)
+            weights.update(views if packed else unpack_int8(views, source=file))
         else:
             weights.update(_read_pickle(file, trust=trust_pickle))
     return weights
 
 
 def _map_safetensors(file: Path) -> Weights:
-    """Views into the mapped file: the disk is read on demand."""
+    """Views into the mapped file, int8 ones as stored: the disk is read on demand."""
     if not file.is_file():
         raise WeightsError(f"{file} is missing, although the index names it.", hint="Download the model again.")
     try:
@@ -234,8 +238,7 @@ def _map_safetensors(file: Path) -> Weights:
     header.pop("__metadata__", None)
     data = np.frombuffer(mapped, dtype=np.uint8, offset=8 + n_header)
     # No encoder uses tensors of other types (such as a quantizer's integers).
-    views = {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
-    return unpack_int8(views, source=file)
+    return {name: _view(data, tensor) for name, tensor in header.items() if tensor["dtype"] in DTYPES}
 
 
 def _view(data: Array, tensor: dict[str, Any]) -> Array:

@@ -21,6 +21,7 @@ from twinvec.vectors import SIMILARITIES
 from twinvec.wk import WKSettings
 
 __all__ = [
+    "EMBEDDER_FILE",
     "WK",
     "Dense",
     "LayerNorm",
@@ -29,8 +30,11 @@ __all__ = [
     "Normalize",
     "Pooling",
     "StaticEmbedding",
+    "check_loading",
+    "embedder_kind",
     "read_model_folder",
     "refuse_own_code",
+    "tokenizer_limit",
     "with_readout",
 ]
 
@@ -100,6 +104,7 @@ class LayerNorm:
 
     folder: Path
     width: int
+    epsilon: float = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +153,23 @@ class ModelFolder:
         return next(module for module in self.modules if isinstance(module, (Pooling, WK)))
 
 
+EMBEDDER_FILE = "embedder.json"  # the kind and the settings of an embedder that is not a sentence model
+
+
+def embedder_kind(path: Path) -> str | None:
+    """The kind of an embedder that is not a sentence model, such as word-vectors; None for all other folders."""
+    file = path / EMBEDDER_FILE
+    kind: str | None = _read(file).text("kind", pattern="[a-z0-9-]{1,40}") if file.is_file() else None
+    return kind
+
+
 def read_model_folder(path: Path) -> ModelFolder:
     """Read a sentence-transformers folder, or a plain Hugging Face folder (with mean pooling)."""
+    if (kind := embedder_kind(path)) is not None:
+        raise ModelFolderError(
+            f"{path} is a folder of {kind}, not a sentence model.",
+            hint="Use it as the model of evaluate, embed_file, search_texts and so on, not with twinvec.load.",
+        )
     listed = read_any_json(path / "modules.json")
     return _plain(path) if listed is None else _sentence_model(path, listed)
 
@@ -215,7 +235,7 @@ def _plain(path: Path) -> ModelFolder:
         backbone=path,
         config=read_json(path / "config.json"),
         is_sentence_model=False,
-        max_tokens=_tokenizer_limit(path),
+        max_tokens=tokenizer_limit(path),
     )
 
 
@@ -225,7 +245,7 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
         raise ModelFolderError(f"{backbone / 'config.json'} is missing.", hint="Download the model again.")
     files = [file for pattern in LENGTH_FILES for file in sorted(backbone.glob(pattern))]
     limits = _read(files[0]) if files else JsonObject({}, backbone)
-    _check_loading(limits)
+    check_loading(limits)
     settings = _read(path / "config_sentence_transformers.json")
     stored = settings.inner("prompts", {})
     prompts = {name: stored.text(name, None) or "" for name in stored.content}
@@ -239,7 +259,7 @@ def _described(path: Path, backbone: Path, modules: tuple[Module, ...]) -> Model
         backbone=backbone,
         config=config,
         modules=modules,
-        max_tokens=limits.integer("max_seq_length", None) or _tokenizer_limit(backbone),
+        max_tokens=limits.integer("max_seq_length", None) or tokenizer_limit(backbone),
         lower_case=limits.flag("do_lower_case", False),
         prompts=prompts,
         default_prompt=default_prompt,
@@ -252,9 +272,9 @@ def _read(path: Path) -> JsonObject:
     return JsonObject(read_json(path), path)
 
 
-def _check_loading(limits: JsonObject) -> None:
+def check_loading(limits: JsonObject, known: Mapping[str, object] = DEFAULT_TRANSFORMER) -> None:
     """Raise ModelFolderError for settings that make sentence-transformers load the backbone differently."""
-    for key, default in DEFAULT_TRANSFORMER.items():
+    for key, default in known.items():
         value = limits.content.get(key)
         if value and value != default:
             raise ModelFolderError(f"{limits.source}: {key}={shown(value)} is not supported.")
@@ -267,7 +287,7 @@ def _check_loading(limits: JsonObject) -> None:
             )
 
 
-def _tokenizer_limit(folder: Path) -> int | None:
+def tokenizer_limit(folder: Path) -> int | None:
     """The tokenizer's limit; a missing or huge number means that there is none."""
     limit = read_json(folder / "tokenizer_config.json").get("model_max_length")
     if limit is None or (isinstance(limit, (int, float)) and not isinstance(limit, bool) and limit >= 1e9):

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from twinvec.errors import ModelFolderError
+from twinvec.errors import InputError, ModelFolderError
 from twinvec.files import digest_files, read_any_json
 from twinvec.wk import WKSettings
 
@@ -26,6 +26,7 @@ __all__ = [
     "file_states",
     "model_digest",
     "model_files",
+    "refuse_settings",
     "space_digest",
     "vectors_digest",
 ]
@@ -53,6 +54,19 @@ def deciding_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(chosen["readout"], WKSettings):
         chosen["readout"] = {"wk": asdict(chosen["readout"])}
     return chosen
+
+
+def refuse_settings(settings: Mapping[str, Any], system: str) -> None:
+    """Refuse engine settings for other systems: they have no effect there, and the report would be wrong."""
+    chosen = deciding_settings(settings)
+    names = [name for name, default in DECIDING.items() if chosen[name] != default]
+    names += [name for name in ("prompt", "prompt_name") if settings.get(name) is not None]
+    if names:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise InputError(
+            f"{options} can be set for models that Twinvec runs, not for {system}.",
+            hint="Remove it, or configure the other system instead.",
+        )
 
 
 def vectors_digest(content: str, settings: Mapping[str, Any]) -> str:

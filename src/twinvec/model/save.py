@@ -39,15 +39,23 @@ WIDTH_KEYS = ("hidden_size", "dim", "d_model", "n_embd", "emb_dim")  # by archit
 PREFIX = "sentence_transformers.models."
 
 
-def save_model(folder: ModelFolder, target: Path, *, weights: Mapping[str, Array] | None = None) -> None:
-    """Save ``folder`` to ``target`` atomically; ``weights`` replace the folder's weight files.
+def save_model(
+    folder: ModelFolder,
+    target: Path,
+    *,
+    weights: Mapping[str, Array] | None = None,
+    configs: Mapping[str, object] | None = None,
+) -> None:
+    """Save ``folder`` to ``target`` atomically. A plain Hugging Face folder stays one.
 
-    A plain Hugging Face folder stays one.
+    ``weights`` replace the folder's weight files; ``configs`` replace JSON files, by name.
     """
     with saved_folder(target, MODEL) as path:
         write_model(folder, path, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
         if weights:
             save_file(dict(weights), path / "model.safetensors", metadata={"format": "pt"})
+        for name, content in (configs or {}).items():
+            write_json(path / name, content)
         copy_card(folder, path)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as FastTokenizer
-from tokenizers import normalizers, pre_tokenizers
 from tokenizers.implementations import BertWordPieceTokenizer
 from tokenizers.normalizers import BertNormalizer
 
@@ -23,7 +24,15 @@ from twinvec.json_checks import JsonObject
 from twinvec.model.folder import refuse_own_code
 from twinvec.types import Ids
 
-__all__ = ["Tokenizer", "WordReader", "check_text", "check_texts", "load_tokenizer", "windows"]
+__all__ = [
+    "Tokenizer",
+    "WordReader",
+    "check_text",
+    "check_texts",
+    "load_tokenizer",
+    "read_sentencepiece",
+    "windows",
+]
 
 
 def check_text(text: object, where: str) -> str:
@@ -252,6 +261,63 @@ def _content(config: JsonObject, name: str, default: str) -> str:
     if isinstance(config.content.get(name), dict):
         return str(config.inner(name).text("content"))
     return str(config.text(name, default))
+
+
+NEVER_MATCHED = 2, 3  # types of pieces: unknown and control, which sentencepiece never matches in a text
+
+
+def read_sentencepiece(file: Path) -> Any:  # noqa: ANN401 - a compiled type without stubs
+    """Read a sentencepiece unigram model as a tokenizer that adds its begin and end tokens to every text.
+
+    Its ids equal those of sentencepiece, except for some combining marks after unusual characters.
+    """
+    try:
+        parts = list(_fields(file.read_bytes()))
+        pieces = [dict(_fields(part)) for number, part in parts if number == 1]
+        settings = {n: dict(_fields(part)) for n, part in parts if n in (2, 3)}
+        names = [str(piece[1], "utf-8") for piece in pieces]
+        begin, end, unknown = (names.index(name) for name in ("<s>", "</s>", "<unk>"))
+        # A space before a name keeps it from being found in a text: there, every space has become a mark.
+        prefixes = [" " if piece.get(3) in NEVER_MATCHED else "" for piece in pieces]
+        scores = [struct.unpack("<f", piece.get(2, bytes(4)))[0] for piece in pieces]
+        vocabulary = [(a + b, score) for a, b, score in zip(prefixes, names, scores, strict=True)]
+        is_usual = settings[2].get(3, 1) == 1 and all(settings[3].get(key, 1) for key in (3, 4, 5))
+        fast = FastTokenizer(models.Unigram(vocabulary, unknown, False))
+        charsmap = normalizers.Precompiled(settings[3][2])
+    except Exception as error:  # many kinds for a bad file; the package raises bare ones
+        raise InputError(f"{file} cannot be read as a sentencepiece model: {error!s:.200}.") from error
+    if not is_usual:
+        raise InputError(f"{file} is not a unigram model, or keeps spaces as they are, which is not supported.")
+    joined = normalizers.NFC()  # the package's charsmap does not look beyond one character, sentencepiece's does
+    spaces = normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip()
+    fast.normalizer = normalizers.Sequence([joined, charsmap, joined, *spaces])
+    fast.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
+    special = [("<s>", begin), ("</s>", end)]
+    fast.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=special)
+    return fast
+
+
+def _fields(data: Any) -> Iterator[tuple[int, Any]]:  # noqa: ANN401
+    """The field numbers and values of a protobuf message, read without its schema."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte: int = data[at]
+            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        number, wire = divmod(varint(), 8)
+        if wire == 0:
+            yield number, varint()
+            continue
+        n_bytes = {1: 8, 5: 4}[wire] if wire != 2 else varint()
+        yield number, data[at : at + n_bytes]
+        at += n_bytes
 
 
 N_REMEMBERED = 1 << 16  # words; about 15 MB with their ids

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from twinvec.choices import DEFAULT_MODEL, MOST_ALL_PAIRS, PAIR_METHODS, Keep, PairMethod
+from twinvec.choices import CANDIDATES, DEFAULT_MODEL, MOST_ALL_PAIRS, PAIR_METHODS, Keep, PairMethod
 from twinvec.embedder import Embedder, ModelLike, as_embedder, embed_texts
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, UnknownNameError, check_at_least
 from twinvec.model.tokenizer import check_text, check_texts
+from twinvec.pairs.cross_encoder import ScorerLike, as_scorer
+from twinvec.scorer import rank_texts
 from twinvec.search.approximate import (
     approximate_duplicates,
     approximate_pairs,
@@ -108,18 +110,34 @@ def find_duplicates(
 
 
 def search_texts(
-    query: str, texts: Iterable[str], k: int = 10, *, model: ModelLike | Embedder = DEFAULT_MODEL
+    query: str,
+    texts: Iterable[str],
+    k: int = 10,
+    *,
+    model: ModelLike | Embedder = DEFAULT_MODEL,
+    rerank: ScorerLike | None = None,
+    candidates: int = CANDIDATES,
 ) -> list[TextHit]:
     """The ``k`` best texts for a query, best first, by the model's own similarity; exact search.
+
+    ``rerank`` (a scorer, the folder or name of a cross-encoder, or a function of a query and texts) re-ranks the best
+    ``candidates``; the scores are then its own.
 
     >>> search_texts("a kitten", ["Rain falls.", "A young cat sits."], 1)[0].text
     'A young cat sits.'
     """
     check_text(query, "query")
     listed, embedder = listed_texts(texts), as_embedder(model)
+    check_at_least(1, k=k, candidates=candidates)
+    scorer = None if rerank is None else as_scorer(rerank)
     queries, stored = embed_texts(embedder, [query], role="query"), embed_texts(embedder, listed, role="document")
-    found = search(queries, stored, k=k, similarity=embedder.similarity)
-    rows = zip(found.ids[0].tolist(), found.scores[0].tolist(), strict=True)
+    depth = k if scorer is None else max(k, candidates)
+    found = search(queries, stored, k=depth, similarity=embedder.similarity)
+    ids, scores = found.ids[0], found.scores[0]
+    if scorer is not None and len(ids):
+        ranked = rank_texts(scorer, query, [listed[row] for row in ids.tolist()], k)
+        ids, scores = ids[ranked.rows], ranked.scores
+    rows = zip(ids.tolist(), scores.tolist(), strict=True)
     return [TextHit(row, listed[row], score) for row, score in rows]
 
 

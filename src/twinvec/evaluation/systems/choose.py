@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 from twinvec.choices import CommandLines
 from twinvec.data.http_client import KEY_VARIABLE
-from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder
+from twinvec.embedder import Embedder, ModelLike, as_embedder
 from twinvec.errors import InputError, MissingExtraError
 from twinvec.evaluation.systems.command import CommandEmbedder
 from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
 from twinvec.evaluation.systems.stored import StoredEmbedder
-from twinvec.model.identity import DECIDING, deciding_settings
+from twinvec.model.identity import refuse_settings
 
 __all__ = ["System", "SystemChoice", "open_system"]
 
@@ -72,7 +72,7 @@ def open_system(system: System) -> Embedder:
 
 def _open(choice: SystemChoice) -> Embedder:
     if choice.command or choice.vectors or choice.endpoint or _is_address(choice.model):
-        _refuse_settings(choice.settings)
+        refuse_settings(choice.settings, "a server, a command or a file of vectors")
     if choice.command:
         return CommandEmbedder(choice.command, lines=choice.lines)
     if choice.vectors and choice.texts:
@@ -86,7 +86,7 @@ def _open(choice: SystemChoice) -> Embedder:
     if settings.get("precision") == "bfloat16" and not _computes_bfloat16():
         logger.warning("This machine has no bfloat16 arithmetic; evaluating float32 instead.")
         settings["precision"] = "float32"
-    return ModelEmbedder(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name).find()
+    return as_embedder(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name)
 
 
 def _computes_bfloat16() -> bool:
@@ -100,16 +100,3 @@ def _computes_bfloat16() -> bool:
 
 def _is_address(model: str | None) -> bool:
     return (model or "").startswith(("http://", "https://"))
-
-
-def _refuse_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse engine settings for other systems: they have no effect there, and the report would be wrong."""
-    chosen = deciding_settings(settings)
-    names = [name for name, default in DECIDING.items() if chosen[name] != default]
-    names += [name for name in ("prompt", "prompt_name") if settings.get(name) is not None]
-    if names:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
-        raise InputError(
-            f"{options} can be set for models that Twinvec runs, not for a server, a command or a file of vectors.",
-            hint="Remove it here, and configure the other system instead.",
-        )

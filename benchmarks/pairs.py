@@ -1,0 +1,136 @@
+"""Pairs to scores: our cross-encoder at float32 and int8 beside sentence-transformers' CrossEncoder, same weights.
+
+    python benchmarks/pairs.py [--model FOLDER] [--data FOLDER] [--pairs 2000] [--rounds 5]
+
+MODEL is a cross-encoder, or a BERT backbone, which gets a seeded random head: speed does not depend on what the head
+has learned. All run in this process, warm, on the same pairs and all cores, in alternation; the rival at the batch size
+that is fastest for it here. Speed is the ratio to the rival; fidelity is the rank correlation and largest difference
+of the raw scores to its own, which are float32.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import alternate, arguments, sts_sentences, write_result
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+import twinvec
+from twinvec.choices import Precision
+from twinvec.metrics import spearman
+
+RIVAL = "sentence-transformers (torch)"
+PRECISIONS: tuple[Precision, ...] = ("float32", "int8")
+BATCH_SIZES = 16, 32, 64, 128, 256
+TOKENIZER_FILES = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"
+SEED = 0
+Pair = tuple[str, str]
+Run = Callable[[], NDArray[np.float32]]
+
+
+def with_head(source: Path, target: Path) -> Path:
+    """The model, if it is a cross-encoder; else its backbone, which must be BERT's, with a random head of one label."""
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    if config["architectures"][0].endswith("ForSequenceClassification"):
+        return source
+    target.mkdir()
+    for name in TOKENIZER_FILES:
+        if (source / name).is_file():
+            shutil.copyfile(source / name, target / name)
+    own = {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "score"}, "label2id": {"score": 0}}
+    (target / "config.json").write_text(json.dumps({**config, **own}), encoding="utf-8")
+    width, rng = config["hidden_size"], np.random.default_rng(SEED)
+    weights = {name.removeprefix("bert."): array for name, array in load_file(source / "model.safetensors").items()}
+    weights = {f"bert.{name}": array for name, array in weights.items() if "." in name and not name.startswith("cls.")}
+    for name, shape in (("bert.pooler.dense", (width, width)), ("classifier", (1, width))):
+        weights[f"{name}.weight"] = (rng.standard_normal(shape) / np.sqrt(width)).astype(np.float32)
+        weights[f"{name}.bias"] = np.zeros(shape[0], dtype=np.float32)
+    save_file(weights, target / "model.safetensors", metadata={"format": "pt"})
+    return target
+
+
+def rival(folder: Path, pairs: list[Pair]) -> tuple[Run, int]:
+    """The rival at the batch size that is fastest for it."""
+    from sentence_transformers import CrossEncoder
+    from torch import nn
+
+    model = CrossEncoder(str(folder), device="cpu", activation_fn=nn.Identity())
+
+    def run(batch_size: int) -> NDArray[np.float32]:
+        return np.asarray(model.predict(pairs, batch_size=batch_size, show_progress_bar=False), dtype=np.float32)
+
+    seconds = {}
+    for size in BATCH_SIZES:
+        run(size)
+        started = time.perf_counter()
+        run(size)
+        seconds[size] = time.perf_counter() - started
+    best = min(seconds, key=seconds.__getitem__)
+    return lambda: run(best), best
+
+
+def ours(folder: Path, pairs: list[Pair]) -> dict[str, Run]:
+    """Our cross-encoder at each precision."""
+    scorers = {name: twinvec.load_scorer(folder, precision=name, activation="none", long="cut") for name in PRECISIONS}
+    return {f"twinvec {name}": partial(scorer.score, pairs) for name, scorer in scorers.items()}
+
+
+def measured(runs: dict[str, Run], count: int, rounds: int) -> list[dict[str, Any]]:
+    """Speed and fidelity of each contender."""
+    exact = runs[RIVAL]()
+    seconds = alternate(runs, rounds)
+    rows = []
+    for name, run in runs.items():
+        scores = run()
+        rows.append(
+            {
+                "name": name,
+                "pairs_per_second": round(count / seconds[name], 1),
+                "ratio": round(seconds[RIVAL] / seconds[name], 2),
+                "rank_correlation": round(spearman(scores, exact), 5),
+                "largest_difference": float(f"{np.abs(scores - exact).max():.2g}"),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = arguments(__doc__)
+    parser.set_defaults(rounds=5)
+    parser.add_argument("--pairs", type=int, default=2_000, help="how many")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    os.environ["HF_HUB_OFFLINE"] = "1"  # set before the rival is imported
+    texts, source = sts_sentences(options.data, 2 * options.pairs)
+    pairs = list(zip(texts[0::2], texts[1::2], strict=False))
+    with tempfile.TemporaryDirectory() as home:
+        folder = with_head(options.model, Path(home) / "model")
+        theirs, batch_size = rival(folder, pairs)
+        rows = measured({RIVAL: theirs, **ours(folder, pairs)}, len(pairs), options.rounds)
+    print(f"\n{len(pairs)} pairs: {source}; the rival's batch size is {batch_size}\n")
+    print(f"{'':40}{'pairs/s':>9}{'ratio':>7}{'rank corr.':>12}{'largest diff.':>15}")
+    for row in rows:
+        print(
+            f"{row['name']:40}{row['pairs_per_second']:>9}{row['ratio']:>7.2f}{row['rank_correlation']:>12.5f}"
+            f"{row['largest_difference']:>15.2g}"
+        )
+    content = {"model": options.model.name, "rounds": options.rounds, "texts": source, "n_pairs": len(pairs)}
+    write_result("pairs", {**content, "rival_batch_size": batch_size, "rows": rows})
+
+
+if __name__ == "__main__":
+    main()
