@@ -71,6 +71,7 @@ class SuiteChoice:
     subsets: str
     classifier: str
     seed: int
+    rerank: str | None
     cache: Path | None
     no_cache: bool
 
@@ -86,7 +87,14 @@ class SuiteChoice:
         if folder is not None:
             if_interrupted(f"Vectors are cached in {folder}; run the same command again to continue.")
         settings = twinvec.SuiteSettings(**protocol, seed=self.seed)
-        return {"tasks": self.tasks, "data": self.data, "settings": settings, "cache": folder, "watch": _print_run}
+        return {
+            "tasks": self.tasks,
+            "data": self.data,
+            "settings": settings,
+            "rerank": self.rerank,
+            "cache": folder,
+            "watch": _print_run,
+        }
 
 
 def _print_run(run: TaskRun) -> None:
@@ -167,6 +175,11 @@ SUITE_OPTIONS: dict[str, Decorator] = {
         help="Transfer and probing: logistic regression (as in SBERT), or a small neural network (as in SBERT-WK).",
     ),
     "seed": click.option("--seed", type=int, default=0, help="Random seed of folds and initial weights."),
+    "rerank": click.option(
+        "--rerank",
+        metavar="FOLDER",
+        help="Retrieval: a cross-encoder that ranks the first 100 documents of each query again.",
+    ),
     "cache": click.option(
         "--cache",
         type=click.Path(path_type=Path, file_okay=False),
@@ -241,6 +254,9 @@ def evaluate(
 
     MODEL is a folder, a name, or a server, as in https://host/v1#model-name. Default: TWINVEC_MODEL, or the model that
     comes with Twinvec. Each distinct text is embedded once and cached, so a second evaluation takes seconds.
+
+    MODEL can also be a cross-encoder or poly-encoder, for STS, pairs, triplets, and retrieval: there it ranks the first
+    100 hits of the default model again.
     """
     import twinvec
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from twinvec.choices import DEFAULT_MODEL
 from twinvec.errors import InputError
 from twinvec.evaluation.resampling import DEFAULT_RESAMPLING, Resampling, interval_of, p_value_of, resample
 from twinvec.evaluation.result_file import Evaluation
@@ -160,7 +162,7 @@ def compare_outcomes(
     p_values = {**_special_tests(left, right), PAIRED[method]: p_value_of(difference, method=method)}
     return Comparison(
         left.task,
-        left.protocol,
+        left.protocol if left.protocol == right.protocol else f"{left.protocol}; {right.protocol}",
         names,
         left=first.value,
         right=second.value,
@@ -212,10 +214,20 @@ def _right_or_wrong(outcome: Outcome) -> Array | None:
     return outcome.predicted == 1 if np.isin(outcome.predicted, (0, 1)).all() else None
 
 
+def measure_of(protocol: str) -> str:
+    """A protocol without what belongs to the system: whether a cosine or a scorer compares two texts, and re-ranking.
+
+    >>> measure_of("Spearman of cosine x 100, all pairs together")
+    'Spearman of score x 100, all pairs together'
+    """
+    plain = re.sub(r", the first \d+ re-ranked by .*$", "", protocol)
+    return re.sub(rf"\bcosine( of {DEFAULT_MODEL})?", "score", plain)
+
+
 def _check_comparable(left: Outcome, right: Outcome) -> None:
     for name in ("task", "protocol", "statistic", "aggregation", "group_names"):
         one, other = getattr(left, name), getattr(right, name)
-        if one != other:
+        if one != other and (name != "protocol" or measure_of(one) != measure_of(other)):
             raise InputError(
                 f"The outcomes cannot be compared: their {name.replace('_', ' ')} differs, {one!r} and {other!r}.",
                 hint="Run both with the same task and protocol.",
@@ -274,7 +286,7 @@ class Compared(NamedTuple):
 
 def compare_evaluations(left: Evaluation, right: Evaluation) -> Compared:
     """Compare all shared results item by item, with Holm's correction."""
-    ones, others = ({(each.task, each.protocol): each for each in side.results} for side in (left, right))
+    ones, others = ({(each.task, measure_of(each.protocol)): each for each in side.results} for side in (left, right))
     both = [key for key in ones if key in others]
     defined = [key for key in both if ones[key].value is not None and others[key].value is not None]
     if not defined:
@@ -285,7 +297,7 @@ def compare_evaluations(left: Evaluation, right: Evaluation) -> Compared:
     names = (left.system, right.system) if left.system != right.system else ("the first", "the second")
     outcomes = ([results[key].outcome for key in defined] for results in (ones, others))
     comparisons = compare_all(*outcomes, names=names)
-    left_out = [f"{key[0]}: undefined for one of the two ({key[1]})." for key in both if key not in defined]
+    left_out = [f"{key[0]}: undefined for one of the two ({ones[key].protocol})." for key in both if key not in defined]
     for name, mine in ((left.system, ones), (right.system, others)):
-        left_out += [f"{key[0]}: only {name} has it ({key[1]})." for key in mine if key not in both]
+        left_out += [f"{key[0]}: only {name} has it ({mine[key].protocol})." for key in mine if key not in both]
     return Compared(comparisons, tuple(left_out))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 from twinvec.choices import DEFAULT_MODEL, TASK_GROUPS, Aggregation, ClassifierName, Correlation, Similarity
-from twinvec.embedder import TEXTS_PER_CALL, CachedEmbedder, Embedder
+from twinvec.embedder import TEXTS_PER_CALL, CachedEmbedder, Embedder, as_embedder
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.evaluation.compare import Compared, compare_evaluations
 from twinvec.evaluation.result_file import Evaluation, Result, now, read_evaluation, score, used_versions
@@ -20,15 +20,28 @@ from twinvec.evaluation.tasks.argument import ArgumentTask, run_argument
 from twinvec.evaluation.tasks.clustering import ClusteringTask, run_clustering
 from twinvec.evaluation.tasks.common import Embed, embed_once
 from twinvec.evaluation.tasks.data_sets import KNOWN, Task
-from twinvec.evaluation.tasks.pairs import PairTask, run_pairs
+from twinvec.evaluation.tasks.pairs import PairTask, pair_outcomes, run_pairs
 from twinvec.evaluation.tasks.retrieval import RetrievalTask, run_retrieval
-from twinvec.evaluation.tasks.sts import RelatednessTask, StsTask, run_relatedness, run_sts
+from twinvec.evaluation.tasks.sts import RelatednessTask, StsTask, run_relatedness, run_sts, sts_outcomes
 from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
-from twinvec.evaluation.tasks.triplets import TripletTask, run_triplets
+from twinvec.evaluation.tasks.triplets import TripletTask, run_triplets, triplet_outcome
 from twinvec.model.identity import DECIDING
+from twinvec.pairs.cross_encoder import ScorerLike, as_scorer
+from twinvec.scorer import Scorer, checked_scores
+from twinvec.types import Array
 from twinvec.vector_store import cache_folder
 
-__all__ = ["SuiteSettings", "TaskRun", "compare", "evaluate", "load_tasks", "run_suite", "run_task", "task_names"]
+__all__ = [
+    "SuiteSettings",
+    "TaskRun",
+    "compare",
+    "evaluate",
+    "load_tasks",
+    "run_scorer",
+    "run_suite",
+    "run_task",
+    "task_names",
+]
 
 DATA_VARIABLE = "TWINVEC_DATA"
 
@@ -70,6 +83,7 @@ def evaluate(
     data: str | os.PathLike[str] | None = None,
     *,
     settings: SuiteSettings = DEFAULT_SETTINGS,
+    rerank: ScorerLike | None = None,
     cache: bool | str | os.PathLike[str] | None = True,
     watch: Callable[[TaskRun], None] | None = None,
 ) -> Evaluation:
@@ -79,10 +93,12 @@ def evaluate(
 
     Args:
         system: the name or folder of a model, an encoder, any :class:`~twinvec.embedder.Embedder`, the address of a
-            server (``https://host/v1#model-name``), or a :class:`SystemChoice` (a program, a file of vectors).
+            server (``https://host/v1#model-name``), or a :class:`SystemChoice` (a program, a file of vectors). A
+            cross-encoder or another :class:`~twinvec.scorer.Scorer` works for STS, pairs, triplets and retrieval.
         tasks: names of tasks or groups, such as "sts" or "stsb,mr" or a list of names.
         data: the folder of the data sets; by default the environment variable TWINVEC_DATA.
         settings: options that the protocols leave open.
+        rerank: a scorer that ranks the first 100 documents of every query again, in retrieval tasks.
         cache: the folder of cached vectors; True for the default folder, None for no cache.
         watch: called with each task when it is finished.
 
@@ -102,16 +118,32 @@ def evaluate(
     if not folder:
         raise InputError("No data folder was given.", hint=f"Pass data or --data, or set {DATA_VARIABLE}.")
     loaded = load_tasks(names, Path(folder))
-    embedder = open_system(system)
-    cached_in = cache_folder() if cache is True else Path(cache) if cache else None
-    at_once = None if isinstance(embedder, CommandEmbedder) else TEXTS_PER_CALL  # one call starts the command once
-    cached = CachedEmbedder(embedder, cached_in, at_once=at_once)
+    opened = open_system(system)
+    scorer = None if rerank is None else as_scorer(rerank)
+    if _is_scorer(opened):
+        if scorer is not None:
+            raise InputError(f"{opened.name} is a scorer, so there is nothing to re-rank.", hint="Remove rerank.")
+        first = as_embedder(DEFAULT_MODEL)
+        started = run_scorer(loaded, opened, _cached(first, cache).embed, settings)
+    else:
+        embedder = cast(Embedder, opened)
+        started = run_suite(loaded, _cached(embedder, cache).embed, settings, rerank=scorer)
     runs = []
-    for run in run_suite(loaded, cached.embed, settings):
+    for run in started:
         runs.append(run)
         if watch is not None:
             watch(run)
-    return evaluation_of(embedder, runs)
+    return evaluation_of(opened, runs, scorer)
+
+
+def _is_scorer(system: Embedder | Scorer) -> TypeGuard[Scorer]:
+    return hasattr(system, "score") and not hasattr(system, "embed")
+
+
+def _cached(embedder: Embedder, cache: bool | str | os.PathLike[str] | None) -> CachedEmbedder:
+    folder = cache_folder() if cache is True else Path(cache) if cache else None
+    at_once = None if isinstance(embedder, CommandEmbedder) else TEXTS_PER_CALL  # one call starts the command once
+    return CachedEmbedder(embedder, folder, at_once=at_once)
 
 
 def compare(
@@ -121,6 +153,7 @@ def compare(
     data: str | os.PathLike[str] | None = None,
     *,
     settings: SuiteSettings = DEFAULT_SETTINGS,
+    rerank: ScorerLike | None = None,
     cache: bool | str | os.PathLike[str] | None = True,
     watch: Callable[[TaskRun], None] | None = None,
 ) -> Compared:
@@ -146,7 +179,7 @@ def compare(
             return side
         if isinstance(side, (str, os.PathLike)) and os.fspath(side).endswith(".json"):
             return read_evaluation(Path(side))
-        return evaluate(side, tasks, data, settings=settings, cache=cache, watch=watch)
+        return evaluate(side, tasks, data, settings=settings, rerank=rerank, cache=cache, watch=watch)
 
     return compare_evaluations(evaluated(first), evaluated(second))
 
@@ -178,15 +211,61 @@ def load_tasks(names: Iterable[str], folder: Path) -> dict[str, Task]:
     return {name: KNOWN[name](folder) for name in names}
 
 
-def run_suite(tasks: Mapping[str, Task], embed: Embed, settings: SuiteSettings = DEFAULT_SETTINGS) -> Iterator[TaskRun]:
+def run_suite(
+    tasks: Mapping[str, Task],
+    embed: Embed,
+    settings: SuiteSettings = DEFAULT_SETTINGS,
+    *,
+    rerank: Scorer | None = None,
+) -> Iterator[TaskRun]:
     """Run tasks and yield each when it is finished. The texts of all STS tasks are embedded first, in one call."""
+    if rerank is not None and not any(isinstance(task, RetrievalTask) for task in tasks.values()):
+        raise InputError("rerank requires a retrieval task.", hint="Add cranfield to the tasks, or remove rerank.")
     columns = [column for task in tasks.values() if isinstance(task, StsTask) for column in (task.left, task.right)]
     if columns:
         embed_once(embed, *columns)
     for name, task in tasks.items():
         started = time.perf_counter()
-        results = tuple(score(outcome) for outcome in run_task(task, embed, settings))
+        if rerank is not None and isinstance(task, RetrievalTask):
+            outcomes = run_retrieval(task, embed, rerank=rerank)
+        else:
+            outcomes = run_task(task, embed, settings)
+        yield TaskRun(name, tuple(map(score, outcomes)), time.perf_counter() - started)
+
+
+def run_scorer(
+    tasks: Mapping[str, Task], scorer: Scorer, first: Embed, settings: SuiteSettings = DEFAULT_SETTINGS
+) -> Iterator[TaskRun]:
+    """Run tasks with a scorer of pairs and yield each when it is finished.
+
+    In retrieval, it ranks the first documents by ``first``, the vectors of the default model, again.
+    """
+    for name, task in tasks.items():
+        if not isinstance(task, (StsTask, PairTask, TripletTask, RetrievalTask)):
+            raise InputError(
+                f"The task {name} requires vectors, but {scorer.name} scores pairs.",
+                hint="A scorer works for STS, pairs, triplets and retrieval.",
+            )
+    for name, task in tasks.items():
+        started = time.perf_counter()
+        results = tuple(map(score, _score_task(task, scorer, first, settings)))
         yield TaskRun(name, results, time.perf_counter() - started)
+
+
+def _score_task(task: Task, scorer: Scorer, first: Embed, settings: SuiteSettings) -> list[Outcome]:
+    def scores(left: Sequence[str], right: Sequence[str]) -> Array:
+        return checked_scores(scorer.score(list(zip(left, right, strict=True))), len(left), source=scorer.name)
+
+    if isinstance(task, StsTask):
+        found, aggregation = scores(task.left, task.right), settings.subsets if task.subsets else "all"
+        return sts_outcomes(task, found, of="score", statistic=settings.correlation, aggregation=aggregation)
+    if isinstance(task, PairTask):
+        return pair_outcomes(task, scores(task.left, task.right), of="score")
+    if isinstance(task, TripletTask):
+        near, far = scores(task.anchors, task.positives), scores(task.anchors, task.negatives)
+        return [triplet_outcome(task, near, far, by="score")]
+    assert isinstance(task, RetrievalTask)  # checked above
+    return run_retrieval(task, first, rerank=scorer, first=f"cosine of {DEFAULT_MODEL}")
 
 
 def run_task(task: Task, embed: Embed, settings: SuiteSettings = DEFAULT_SETTINGS) -> list[Outcome]:
@@ -211,12 +290,16 @@ RUNNERS: Mapping[type, Callable[[Any, Embed, SuiteSettings], list[Outcome]]] = {
 }
 
 
-def evaluation_of(system: Embedder, runs: Iterable[TaskRun]) -> Evaluation:
+def evaluation_of(system: Embedder | Scorer, runs: Iterable[TaskRun], rerank: Scorer | None = None) -> Evaluation:
     """All results of a system, with the date, versions, precision and all non-default settings."""
     results = tuple(result for run in runs for result in run.results)
+    own = getattr(system, "settings", {})
+    found = own if isinstance(own, Mapping) else {"precision": getattr(own, "precision", None)}
+    if rerank is not None:
+        found = {**found, "rerank": rerank.identity}
     settings = {
         name: value
-        for name, value in system.settings.items()
+        for name, value in found.items()
         if name == "precision" or (value is not None and value != DECIDING.get(name))
     }
     return Evaluation(system.name, system.identity, now(), results, settings, used_versions())

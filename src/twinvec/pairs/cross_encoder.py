@@ -20,7 +20,7 @@ from twinvec.engine.weights import Weights, is_packed, read_weights
 from twinvec.errors import InputError, ModelFolderError, check_name, shown
 from twinvec.files import read_json
 from twinvec.loading import check_vocabulary
-from twinvec.model.classifier import ACTIVATION_CLASSES, Classifier, read_classifier
+from twinvec.model.classifier import ACTIVATION_CLASSES, Classifier, is_classifier, read_classifier
 from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_digest, model_files, vectors_digest
 from twinvec.model.save import save_model
@@ -34,7 +34,7 @@ from twinvec.types import Array, Vectors
 if TYPE_CHECKING:
     from twinvec.engine.model import Model
 
-__all__ = ["CrossEncoder", "ScorerLike", "as_scorer", "load_scorer"]
+__all__ = ["CrossEncoder", "ScorerLike", "as_scorer", "is_scorer_folder", "load_scorer"]
 
 ScorerLike = str | os.PathLike[str] | Scorer | RerankFunction
 
@@ -269,6 +269,12 @@ def _limit(
             f"max_tokens must be a whole number from {least} to {n_positions} for this model, got {asked!r}."
         )
     return asked
+
+
+def is_scorer_folder(name: str | os.PathLike[str]) -> bool:
+    """Whether this is a folder for :func:`load_scorer`; False for names of models elsewhere."""
+    path = Path(name).expanduser()
+    return os.path.isdir(path) and is_classifier(path)
 
 
 def as_scorer(scorer: ScorerLike) -> Scorer:

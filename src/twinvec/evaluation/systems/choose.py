@@ -6,8 +6,9 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from twinvec.choices import CommandLines
 from twinvec.data.http_client import KEY_VARIABLE
@@ -17,6 +18,8 @@ from twinvec.evaluation.systems.command import CommandEmbedder
 from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
 from twinvec.evaluation.systems.stored import StoredEmbedder
 from twinvec.model.identity import refuse_settings
+from twinvec.pairs.cross_encoder import as_scorer, is_scorer_folder, load_scorer
+from twinvec.scorer import Scorer
 
 __all__ = ["System", "SystemChoice", "open_system"]
 
@@ -56,21 +59,27 @@ class SystemChoice:
             raise InputError("--vectors requires --texts.", hint="Line i of that file is the text of row i.")
 
 
-System: TypeAlias = ModelLike | Embedder | SystemChoice
+System: TypeAlias = ModelLike | Embedder | Scorer | SystemChoice
 
 
-def open_system(system: System) -> Embedder:
-    """The embedder of a model, an address or a ``SystemChoice``; an embedder is returned unchanged.
+def open_system(system: System) -> Embedder | Scorer:
+    """The embedder of a model, an address or a ``SystemChoice``, or the scorer in a folder of one.
+
+    An embedder or a scorer is returned unchanged.
 
     >>> open_system("https://localhost:8080/v1#minilm").name
     'minilm at localhost:8080'
     """
     if isinstance(system, SystemChoice):
         return _open(system)
-    return _open(SystemChoice(os.fspath(system))) if isinstance(system, (str, os.PathLike)) else as_embedder(system)
+    if isinstance(system, (str, os.PathLike)):
+        return _open(SystemChoice(os.fspath(system)))
+    if hasattr(system, "score") and not hasattr(system, "embed"):
+        return cast(Scorer, system)
+    return as_embedder(cast(ModelLike | Embedder, system))
 
 
-def _open(choice: SystemChoice) -> Embedder:
+def _open(choice: SystemChoice) -> Embedder | Scorer:
     if choice.command or choice.vectors or choice.endpoint or _is_address(choice.model):
         refuse_settings(choice.settings, "a server, a command or a file of vectors")
     if choice.command:
@@ -86,7 +95,15 @@ def _open(choice: SystemChoice) -> Embedder:
     if settings.get("precision") == "bfloat16" and not _computes_bfloat16():
         logger.warning("This machine has no bfloat16 arithmetic; evaluating float32 instead.")
         settings["precision"] = "float32"
+    if is_scorer_folder(choice.model or "") and not settings.get("readout"):
+        return _open_scorer(choice.model or "", settings)
     return as_embedder(choice.model or "", settings, prompt=prompt, prompt_name=prompt_name)
+
+
+def _open_scorer(model: str, settings: Mapping[str, Any]) -> Scorer:
+    known = {name: value for name, value in settings.items() if name in signature(load_scorer).parameters}
+    refuse_settings({name: settings[name] for name in settings if name not in known}, "a scorer")
+    return as_scorer(load_scorer(model, **known))
 
 
 def _computes_bfloat16() -> bool:

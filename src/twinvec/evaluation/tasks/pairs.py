@@ -18,7 +18,7 @@ from twinvec.metrics import cuts
 from twinvec.types import Array
 from twinvec.vectors import similarity_pairwise
 
-__all__ = ["PairTask", "best_accuracy_threshold", "best_f1_threshold", "run_pairs"]
+__all__ = ["PairTask", "best_accuracy_threshold", "best_f1_threshold", "pair_outcomes", "run_pairs"]
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,18 @@ class PairTask:
 def run_pairs(task: PairTask, embed: Embed) -> list[Outcome]:
     """Return three outcomes: accuracy and F1, each at its best threshold, and average precision."""
     left, right = embed_once(embed, task.left, task.right)
-    scores = similarity_pairwise(left, right)
+    return pair_outcomes(task, similarity_pairwise(left, right), of="cosine")
+
+
+def pair_outcomes(task: PairTask, scores: Array, *, of: str) -> list[Outcome]:
+    """Return the outcomes of some system's scores, ``(pairs,)``; ``of`` names them in the protocol."""
     gold = np.asarray(task.gold, dtype=np.int64)
-    how = "x 100 at the best cosine threshold, chosen on the same pairs"
+    how = f"x 100 at the best {of} threshold, chosen on the same pairs"
     by_accuracy, by_f1 = scores > best_accuracy_threshold(scores, gold), scores > best_f1_threshold(scores, gold)
     return [
         Outcome(task.name, f"Accuracy {how}", "accuracy", by_accuracy.astype(np.int64), gold),
         Outcome(task.name, f"F1 {how}", "f1", by_f1.astype(np.int64), gold),
-        Outcome(task.name, "Average precision of cosine x 100", "average_precision", scores, gold),
+        Outcome(task.name, f"Average precision of {of} x 100", "average_precision", scores, gold),
     ]
 
 

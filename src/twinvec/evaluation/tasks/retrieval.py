@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from twinvec.errors import InputError
 from twinvec.evaluation.statistics import Outcome
 from twinvec.evaluation.tasks.common import Embed, embed_once
+from twinvec.scorer import Scorer, rank_texts
 from twinvec.search import search
 
 __all__ = ["RetrievalTask", "average_precision_of", "ndcg", "recall", "reciprocal_rank", "run_retrieval"]
@@ -64,6 +66,7 @@ def _gain(grades: Sequence[float]) -> float:
 
 
 DEPTH = 1000  # documents per ranking, as in trec_eval
+RERANKED = 100  # documents per query that a scorer ranks again
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,19 @@ class RetrievalTask:
 
 
 def run_retrieval(
-    task: RetrievalTask, embed: Embed, *, embed_documents: Embed | None = None, recall_at: Sequence[int] = (10, 100)
+    task: RetrievalTask,
+    embed: Embed,
+    *,
+    embed_documents: Embed | None = None,
+    recall_at: Sequence[int] = (10, 100),
+    rerank: Scorer | None = None,
+    first: str = "cosine",
 ) -> list[Outcome]:
     """Outcomes with one value per query, in the order of the task: nDCG@10, AP, RR@10 and recall at each ``k``.
 
-    ``embed_documents`` is for models that encode documents differently from queries.
+    ``embed_documents`` is for models that encode documents differently from queries. ``rerank`` scores the first
+    ``RERANKED`` documents of each query again; the documents after them stay as they are. ``first`` names what ranks
+    all documents.
     """
     if any(k < 1 or k > DEPTH for k in recall_at):
         raise InputError(f"Invalid recall_at: {list(recall_at)}.", hint=f"Use numbers from 1 to {DEPTH}.")
@@ -108,11 +119,14 @@ def run_retrieval(
     }
     for k in recall_at:
         measures[f"Recall@{k} x 100"] = partial(_recall, k=k)
-    rankings = list(_rankings(task, embed, embed_documents or embed))
+    rankings = list(_rankings(task, embed, embed_documents or embed, rerank))
+    how = f"exact {first} over all {len(task.documents):,} documents"
+    if rerank is not None:
+        how += f", the first {RERANKED} re-ranked by {Path(rerank.name).name}"
     return [
         Outcome(
             task=task.name,
-            protocol=f"{name}, exact cosine over all {len(task.documents):,} documents",
+            protocol=f"{name}, {how}",
             statistic="mean",
             predicted=np.array([measure(ranked, ideal) for ranked, ideal in rankings]),
         )
@@ -124,12 +138,17 @@ def _recall(ranked: list[float], ideal: list[float], *, k: int) -> float:
     return recall(ranked, len(ideal), k=k)
 
 
-def _rankings(task: RetrievalTask, embed: Embed, embed_documents: Embed) -> Iterator[tuple[list[float], list[float]]]:
+def _rankings(
+    task: RetrievalTask, embed: Embed, embed_documents: Embed, rerank: Scorer | None
+) -> Iterator[tuple[list[float], list[float]]]:
     """Yield for every query the grades of its ranking, best first, and the grades of its relevant documents."""
     queries, documents = list(task.queries), list(task.documents)
     (queried,) = embed_once(embed, [task.queries[query] for query in queries])
     (stored,) = embed_once(embed_documents, [task.documents[document] for document in documents])
     hits = search(queried, stored, k=min(DEPTH, len(documents)))
     for query, ids in zip(queries, hits.ids, strict=True):
+        if rerank is not None:
+            best = [task.documents[documents[row]] for row in ids[:RERANKED]]
+            ids[:RERANKED] = ids[rank_texts(rerank, task.queries[query], best).rows]
         grades = task.relevant[query]
         yield [grades.get(documents[row], 0.0) for row in ids], [grade for grade in grades.values() if grade > 0]

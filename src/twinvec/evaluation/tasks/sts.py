@@ -34,7 +34,7 @@ from twinvec.metrics import pearson
 from twinvec.types import Array, Vectors
 from twinvec.vectors import PAIRWISE, similarity_pairwise
 
-__all__ = ["RelatednessTask", "StsTask", "run_relatedness", "run_sts", "score_targets"]
+__all__ = ["RelatednessTask", "StsTask", "run_relatedness", "run_sts", "score_targets", "sts_outcomes"]
 
 AGGREGATION_NAMES: dict[Aggregation, str] = {
     "all": "all pairs together",
@@ -74,13 +74,21 @@ def run_sts(
     check_choice("similarity", similarity, known=PAIRWISE)
     check_choice("aggregation", aggregation, known=AGGREGATION_NAMES)
     left, right = embed_once(embed, task.left, task.right)
+    scores = similarity_pairwise(left, right, similarity)
+    return sts_outcomes(task, scores, of=similarity, statistic=statistic, aggregation=aggregation)
+
+
+def sts_outcomes(
+    task: StsTask, scores: Array, *, of: str, statistic: Correlation = "spearman", aggregation: Aggregation = "all"
+) -> list[Outcome]:
+    """Return the outcome of some system's scores, ``(pairs,)``; ``of`` names them in the protocol."""
     groups, names = numbered(task.subsets)
     return [
         Outcome(
             task=task.name,
-            protocol=f"{statistic.capitalize()} of {similarity} x 100, {AGGREGATION_NAMES[aggregation]}",
+            protocol=f"{statistic.capitalize()} of {of} x 100, {AGGREGATION_NAMES[aggregation]}",
             statistic=statistic,
-            predicted=similarity_pairwise(left, right, similarity),
+            predicted=scores,
             gold=np.asarray(task.gold, dtype=np.float64),
             groups=np.array(groups) if groups else None,
             group_names=names,

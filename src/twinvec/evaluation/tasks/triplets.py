@@ -15,9 +15,10 @@ from twinvec.errors import InputError
 from twinvec.evaluation.statistics import Outcome
 from twinvec.evaluation.tasks.common import Embed, check_choice, check_columns, embed_once
 from twinvec.evaluation.tasks.documents import Document
+from twinvec.types import Array
 from twinvec.vectors import PAIRWISE, similarity_pairwise
 
-__all__ = ["SectionRule", "TripletTask", "build_triplets", "run_triplets", "usable_sections"]
+__all__ = ["SectionRule", "TripletTask", "build_triplets", "run_triplets", "triplet_outcome", "usable_sections"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,21 @@ def run_triplets(
     for name in similarities:
         check_choice("similarity", name, known=PAIRWISE)
     anchors, positives, negatives = embed_once(embed, task.anchors, task.positives, task.negatives)
-    outcomes = []
-    for name in similarities:
-        nearer = similarity_pairwise(anchors, positives, name) > similarity_pairwise(anchors, negatives, name)
-        protocol = f"Triplet accuracy x 100 by {name}, a tie counts as wrong"
-        outcomes.append(Outcome(task.name, protocol, statistic="mean", predicted=nearer.astype(np.float64)))
-    return outcomes
+    return [
+        triplet_outcome(
+            task,
+            similarity_pairwise(anchors, positives, name),
+            similarity_pairwise(anchors, negatives, name),
+            by=name,
+        )
+        for name in similarities
+    ]
+
+
+def triplet_outcome(task: TripletTask, near: Array, far: Array, *, by: str) -> Outcome:
+    """The outcome of the scores with the positives and with the negatives, ``(triplets,)`` each."""
+    protocol = f"Triplet accuracy x 100 by {by}, a tie counts as wrong"
+    return Outcome(task.name, protocol, statistic="mean", predicted=(near > far).astype(np.float64))
 
 
 Lead = Literal["skip", "keep"]
