@@ -1,7 +1,8 @@
-"""Training objectives, which compare vectors and do not own an encoder.
+"""Training objectives, which compare vectors or logits and do not own an encoder.
 
-An objective is a small ``nn.Module``. Its attribute ``examples`` names the kind of examples it requires; the arguments
-of ``forward`` are the roles and the target of that kind, and it returns a scalar. ``compare`` calls any objective.
+An objective is a small ``nn.Module``. Its attribute ``examples`` names the kind of examples it requires. If it
+compares vectors, the arguments of ``forward`` are the roles and the target of that kind, and ``compare`` calls it.
+Objectives over the logits of pairs are in ``scores``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from torch import nn
 
-from twinvec.choices import DEFAULT_FEATURES
+from twinvec.choices import DEFAULT_FEATURES, NetworkKind
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.training.objectives.matryoshka import Matryoshka, check_widths, compare
 from twinvec.training.objectives.pairs import (
@@ -24,15 +25,29 @@ from twinvec.training.objectives.pairs import (
     TripletObjective,
 )
 from twinvec.training.objectives.ranking import RankingObjective, copies
+from twinvec.training.objectives.scores import (
+    BceObjective,
+    LabelObjective,
+    MarginObjective,
+    MseObjective,
+    RankedScoresObjective,
+)
 
 __all__ = [
+    "NETWORK_OBJECTIVES",
     "OBJECTIVES",
+    "PAIR_OBJECTIVES",
+    "BceObjective",
     "ContrastiveObjective",
     "CosentObjective",
     "CosineObjective",
     "DistillationObjective",
+    "LabelObjective",
+    "MarginObjective",
     "Matryoshka",
+    "MseObjective",
     "ObjectiveKind",
+    "RankedScoresObjective",
     "RankingObjective",
     "SoftmaxObjective",
     "TripletObjective",
@@ -47,18 +62,25 @@ class ObjectiveKind:
     """An objective that can be chosen by name.
 
     The constructor of ``objective`` takes and checks the ``sizes`` (of the model, the data or the teacher) and the
-    ``options``, listed here with their defaults.
+    ``options``, listed here with their defaults. ``taught`` are the kinds of its examples that require teachers.
     """
 
     name: str
     objective: type[nn.Module]
     sizes: tuple[str, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
+    taught: tuple[str, ...] = ()
 
     @property
     def examples(self) -> str:
-        """The kind of examples it requires: a key of ``twinvec.data.roles.KINDS``."""
+        """The kind of examples it requires: a key of ``twinvec.data.roles.KINDS``. ``also`` has other possible ones."""
         return str(self.objective.examples)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds of examples it can learn from, the usual one first."""
+        return (self.examples, *self.also)
 
     def build(self, sizes: Mapping[str, Any], options: Mapping[str, object]) -> nn.Module:
         """Build the objective from the sizes that it needs and the options, with defaults for missing options."""
@@ -84,8 +106,27 @@ OBJECTIVES: dict[str, ObjectiveKind] = {
             DistillationObjective,
             sizes=("width", "teacher_widths"),
             options={"loss": "mse", "similarity_weight": 0.0},
+            taught=("texts",),
         ),
     )
+}
+PAIR_OBJECTIVES: dict[str, ObjectiveKind] = {
+    kind.name: kind
+    for kind in (
+        ObjectiveKind("bce", BceObjective, also=("marked_pairs",)),
+        ObjectiveKind("mse", MseObjective),
+        ObjectiveKind("softmax", LabelObjective),
+        ObjectiveKind("ranking", RankedScoresObjective, options={"in_batch": 4}),
+        ObjectiveKind("margin", MarginObjective, also=("triplets",), taught=("triplets",)),
+    )
+}
+# Networks that make one vector per text have the same objectives.
+NETWORK_OBJECTIVES: dict[NetworkKind, dict[str, ObjectiveKind]] = {
+    "bi-encoder": OBJECTIVES,
+    "cross-encoder": PAIR_OBJECTIVES,
+    "poly-encoder": {},
+    "infersent": OBJECTIVES,
+    "dan": OBJECTIVES,
 }
 
 
