@@ -1,0 +1,106 @@
+"""The time that a system takes to find the most similar pair among n texts, as in section 1 of the SBERT paper."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+
+import twinvec
+from twinvec.embedder import Embedder
+from twinvec.pairs.poly_encoder import PolyEncoder, attended_scores
+from twinvec.scorer import Scorer
+from twinvec.vectors import unit_rows
+
+SIZES = 100, 1_000, 10_000
+SAMPLE = 2_000  # pairs that a scorer is timed on, if n texts have more
+ROUNDS = 5
+POLY_QUERIES = 200  # queries that a poly-encoder is timed on, if there are more
+
+
+class Timed(Protocol):
+    """Seconds for some texts, and whether they are extrapolated."""
+
+    def __call__(self, texts: Sequence[str]) -> tuple[float, bool]: ...
+
+
+def median_seconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
+    """The median of some rounds, after a warm-up."""
+    run()
+    seconds = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - started)
+    return float(np.median(seconds))
+
+
+def by_vectors(embedder: Embedder) -> Timed:
+    """Embed every text, then compare all vectors."""
+    return lambda texts: (median_seconds(lambda: twinvec.find_pairs(texts, 1, model=embedder)), False)
+
+
+def by_scores(scorer: Scorer) -> Timed:
+    """Score every pair; of many pairs, a seeded sample is timed and the time extrapolated to all of them."""
+
+    def timed(texts: Sequence[str]) -> tuple[float, bool]:
+        count = len(texts) * (len(texts) - 1) // 2
+        if count <= SAMPLE:
+            rows = list(combinations(range(len(texts)), 2))
+        else:
+            rng = np.random.default_rng(0)
+            rows = [tuple(rng.choice(len(texts), 2, replace=False)) for _ in range(SAMPLE)]
+        pairs = [(texts[i], texts[j]) for i, j in rows]
+        return median_seconds(lambda: scorer.score(pairs)) * count / len(pairs), count > len(pairs)
+
+    return timed
+
+
+def by_codes(scorer: PolyEncoder) -> Timed:
+    """Embed every text as a candidate and as a query, then score every query with all candidates.
+
+    Of many queries, the first are timed, and their share of the time is extrapolated.
+    """
+
+    def timed(texts: Sequence[str]) -> tuple[float, bool]:
+        embed = median_seconds(lambda: scorer.candidates.embed(list(texts), role="document"))
+        vectors = unit_rows(scorer.candidates.embed(list(texts), role="document"))
+        queries = list(texts[:POLY_QUERIES])
+
+        def score() -> list[int]:
+            several = scorer.query_vectors(queries)
+            return [int(attended_scores(each, vectors, scorer.scale).argmax()) for each in several]
+
+        return embed + median_seconds(score) * len(texts) / len(queries), len(texts) > len(queries)
+
+    return timed
+
+
+def timed_sizes(systems: dict[str, Timed], texts: Sequence[str], sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
+    """A row per system: its seconds for each number of texts, and for which they are extrapolated."""
+    rows = []
+    for name, system in systems.items():
+        found = {size: system(texts[:size]) for size in sizes}
+        rows.append(
+            {
+                "name": name,
+                "seconds": {str(size): float(f"{seconds:.3g}") for size, (seconds, _) in found.items()},
+                "extrapolated": [size for size, (_, is_guess) in found.items() if is_guess],
+            }
+        )
+    return rows
+
+
+def show_seconds(seconds: float) -> str:
+    """Seconds in a unit that fits.
+
+    >>> show_seconds(0.0042), show_seconds(5), show_seconds(234000)
+    ('4.2 ms', '5 s', '65 h')
+    """
+    for limit, factor, unit in ((1, 1e3, "ms"), (120, 1, "s"), (7200, 1 / 60, "min")):
+        if seconds < limit:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds / 3600:.3g} h"
