@@ -23,7 +23,7 @@ from twinvec.training.objectives.pairs import (
     SoftmaxObjective,
     TripletObjective,
 )
-from twinvec.training.objectives.ranking import RankingObjective, copies
+from twinvec.training.objectives.ranking import PolyRankingObjective, RankingObjective, copies
 
 __all__ = [
     "NETWORK_OBJECTIVES",
@@ -34,6 +34,7 @@ __all__ = [
     "DistillationObjective",
     "Matryoshka",
     "ObjectiveKind",
+    "PolyRankingObjective",
     "RankingObjective",
     "SoftmaxObjective",
     "TripletObjective",
@@ -100,7 +101,14 @@ OBJECTIVES: dict[str, ObjectiveKind] = {
 NETWORK_OBJECTIVES: dict[NetworkKind, dict[str, ObjectiveKind]] = {
     "bi-encoder": OBJECTIVES,
     "cross-encoder": {},
-    "poly-encoder": {},
+    "poly-encoder": {
+        "ranking": ObjectiveKind(
+            "ranking",
+            PolyRankingObjective,
+            sizes=("width", "attention"),
+            options={"scale": 20.0, "symmetric": False},
+        )
+    },
     "infersent": OBJECTIVES,
     "dan": OBJECTIVES,
 }
