@@ -34,7 +34,9 @@ ClassifierName = Literal["logreg", "mlp"]
 CommandLines = Literal["json", "plain"]  # input lines of an external embedding program
 SweepPart = Literal["poolings", "layers", "wk", "whitening"]  # what a sweep varies
 Format = Literal["lines", "csv", "tsv", "jsonl", "parquet"]  # of tables
-ExampleKind = Literal["labelled_pairs", "scored_pairs", "marked_pairs", "triplets", "ranked", "texts"]
+ExampleKind = Literal[
+    "labelled_pairs", "scored_pairs", "marked_pairs", "scored_triplets", "triplets", "ranked", "texts"
+]
 NetworkKind = Literal["bi-encoder", "cross-encoder", "poly-encoder", "infersent", "dan"]  # what to train
 TrainPrecision = Literal["float32", "bfloat16"]
 TrainDevice = Literal["auto", "cpu", "cuda"]

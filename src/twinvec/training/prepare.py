@@ -13,6 +13,7 @@ from twinvec.model.hub import find_model
 from twinvec.model.identity import model_digest
 from twinvec.training.batches import Task
 from twinvec.training.dev_score import DevScore
+from twinvec.training.networks.pairs import PairSetup, read_pair_start
 from twinvec.training.networks.poly_encoder import PolySetup, poly_start
 from twinvec.training.networks.setup import Inputs, Setup, Source, Trainable
 from twinvec.training.networks.start import start_folder
@@ -40,6 +41,7 @@ class NetworkType:
 NETWORKS: dict[NetworkKind, NetworkType] = {
     "bi-encoder": NetworkType(start_folder, TextSetup),
     "poly-encoder": NetworkType(poly_start, PolySetup),
+    "cross-encoder": NetworkType(read_pair_start, PairSetup),
 }
 
 

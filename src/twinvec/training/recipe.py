@@ -196,13 +196,13 @@ class DataPart:
         kinds = NETWORK_OBJECTIVES[network]
         check_name(f"objective of a {network}:", self.objective, kinds)
         kind = kinds[self.objective]
+        if self.matryoshka and network in ("cross-encoder", "poly-encoder"):
+            raise InputError(f"A {network} does not train shorter vectors.", hint="Remove matryoshka.")
         with seeded(0):  # builds an objective only to check its options
             kind.build({"width": 8, "n_labels": 3, "teacher_widths": (8,), "attention": 1.0}, self.options)
         if self.source.kind not in kind.kinds:
             wanted = " or ".join(kind.kinds)
             raise InputError(f"The objective {self.objective!r} requires {wanted}, got {self.source.kind}.")
-        if self.matryoshka and network == "poly-encoder":
-            raise InputError(f"A {network} has no matryoshka widths.", hint="Remove matryoshka.")
         if (self.source.kind in kind.taught) != bool(self.teachers):
             taught = " or ".join(kind.taught) or "no examples"
             raise InputError(
