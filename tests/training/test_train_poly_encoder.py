@@ -145,6 +145,7 @@ def test_a_run_learns_and_writes_a_poly_encoder(tmp_path):
     assert twinvec.inspect_model(tmp_path / "model").n_codes == 3
     assert twinvec.load(tmp_path / "model").encode(TEXTS).shape == (12, 32)
     assert read_recipe(tmp_path / "model/training/recipe.toml") == recipe
+    assert 'twinvec.load_scorer("model")' in (tmp_path / "model/README.md").read_text()
 
 
 @pytest.mark.parametrize("kind", ["scored_pairs", "ranked", "triplets"])

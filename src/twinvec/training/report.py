@@ -73,6 +73,10 @@ The weights are stored as int8 with scales. Other libraries read them incorrectl
 ALL_LAYERS = """
 SBERT-WK reads the vectors from all layers. Other libraries do not know it and refuse this folder.
 """
+POLY_ENCODER = """
+It is a poly-encoder. The code above embeds the candidates; `twinvec.load_scorer("{name}")` scores and ranks them for a
+query, given first. Other libraries load only the part that embeds.
+"""
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
@@ -93,6 +97,7 @@ def card(recipe: Recipe, finished: Finished, *, first: float | None, only_ours: 
     name = finished.folder.name
     tags = ["sentence-similarity", *([] if only_ours else ["sentence-transformers"])]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    notes = only_ours + (POLY_ENCODER.format(name=name) if recipe.model.network == "poly-encoder" else "")
     return f"""---
 base_model: {start}
 library_name: twinvec
@@ -110,7 +115,7 @@ import twinvec
 encoder = twinvec.load("{name}")
 vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])
 ```
-{only_ours}
+{notes}
 ## Scores
 
 {_scores(finished.scores, first)}
