@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from twinvec.choices import StoredPrecision
 from twinvec.data.examples import Examples
+from twinvec.engine.weights import check_array
 from twinvec.errors import InputError
 from twinvec.model.folder import ModelFolder, Pooling
 from twinvec.model.poly_encoder import (
@@ -110,6 +111,7 @@ class PolySetup(TextSetup):
                 folder, n_codes, trust_pickle=recipe.model.trust_pickle, dropout=recipe.training.dropout
             )
         if poly is not None:
+            check_array(poly.codes, tuple(network.codes.shape), f"{start}: codes")
             network.codes.data.copy_(torch.from_numpy(poly.codes))
             network.scale = poly.scale
         return network
