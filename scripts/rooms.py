@@ -46,7 +46,7 @@ ROOMS: list[dict[str, str]] = [
     {"loading": "`load`: from a name to an encoder"},
     {"embedder": "`Embedder`: the protocol of everything that embeds; models and their cache"},
     {"scorer": "`Scorer`: anything that scores two texts together"},
-    {"pairs": "cross-encoders: two texts in, one score out"},
+    {"pairs": "cross- and poly-encoders: two texts in, one score out"},
     {"data": "tables in and out, training examples, checks, downloads"},
     {"search": "exact search, indexes, pairs, duplicates, hard negatives"},
     {"baselines": "word vectors, tf-idf, BM25, Universal Sentence Encoder: other systems to compare models with"},

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from twinvec.explanation import Explanation, PairExplanation
     from twinvec.loading import load
     from twinvec.pairs.cross_encoder import CrossEncoder, load_scorer
+    from twinvec.pairs.poly_encoder import PolyEncoder
     from twinvec.scorer import Ranked, Scorer, rank_texts
     from twinvec.search.demo import run_demo
     from twinvec.search.texts import find_duplicates, find_pairs, search_texts
@@ -46,6 +47,7 @@ __all__ = [
     "Lengths",
     "ModelEmbedder",
     "PairExplanation",
+    "PolyEncoder",
     "Ranked",
     "Scorer",
     "SuiteSettings",
@@ -103,6 +105,7 @@ _MODULES = {
         "explanation": ("Explanation", "PairExplanation"),
         "loading": ("load",),
         "pairs.cross_encoder": ("CrossEncoder", "load_scorer"),
+        "pairs.poly_encoder": ("PolyEncoder",),
         "scorer": ("Ranked", "Scorer", "rank_texts"),
         "search.demo": ("run_demo",),
         "search.texts": ("find_duplicates", "find_pairs", "search_texts"),

@@ -24,7 +24,7 @@ from twinvec.token_rows import LongTexts, RowMaker
 from twinvec.types import Vectors
 from twinvec.wk import WKSettings
 
-__all__ = ["check_vocabulary", "load", "open_table"]
+__all__ = ["check_vocabulary", "load", "open_encoder", "open_table"]
 
 logger = logging.getLogger(__name__)
 
@@ -139,19 +139,31 @@ def load(
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     if folder.is_static:
         return _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
-    from twinvec.engine.choose import open_engine  # loads onnxruntime, which static models do not need
-
-    engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle)
-    folder.check_unchanged()  # configs, tokenizer and weights were read one after the other
+    encoder = open_encoder(folder, tokenizer, settings, trust_pickle=trust_pickle)
     if not is_sentence_model:
         logger.warning(NOT_A_SENTENCE_MODEL, folder.path, f"The readout {readout}" if readout else "Mean pooling")
+    return replace(encoder, truncate_dim=_truncate_dim(folder, encoder.engine, truncate_dim))
+
+
+def open_encoder(
+    folder: ModelFolder,
+    tokenizer: Tokenizer,
+    settings: EngineSettings,
+    *,
+    trust_pickle: bool = False,
+    codes: Vectors | None = None,
+) -> Encoder:
+    """The encoder of a Transformer; with the ``codes`` of a poly-encoder, one of queries, ``codes * width`` wide."""
+    from twinvec.engine.choose import open_engine  # loads onnxruntime, which static models do not need
+
+    engine = open_engine(folder, tokenizer, settings, trust_pickle=trust_pickle, codes=codes)
+    folder.check_unchanged()  # configs, tokenizer and weights were read one after the other
     return Encoder(
         folder=folder,
         tokenizer=tokenizer,
         engine=engine,
         settings=settings,
         max_tokens=_max_tokens(folder, tokenizer, engine),
-        truncate_dim=_truncate_dim(folder, engine, truncate_dim),
         _words=WordReader(tokenizer),
         _streams=Streams(settings.n_streams),
     )

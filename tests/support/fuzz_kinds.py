@@ -17,7 +17,16 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 import twinvec
-from tiny import FAMILIES, VOCABULARY, WIDTH, tiny_tokenizer, write_json, write_plain_model, write_tiny_model
+from tiny import (
+    FAMILIES,
+    VOCABULARY,
+    WIDTH,
+    tiny_tokenizer,
+    write_json,
+    write_plain_model,
+    write_tiny_model,
+    write_tiny_poly_encoder,
+)
 from twinvec.engine.inspect import inspect_model
 from twinvec.engine.static import write_static
 from twinvec.errors import TwinvecError
@@ -62,6 +71,16 @@ def use_model(folder: Path) -> np.ndarray:
     if vectors.shape != (len(TEXTS), encoder.width) or vectors.dtype != np.float32 or not np.isfinite(vectors).all():
         raise AssertionError(f"vectors of the shape {vectors.shape}, with values that are not finite")
     return vectors
+
+
+def use_poly_encoder(folder: Path) -> np.ndarray:
+    """Scores of some pairs; inspecting the model must not fail either."""
+    with suppress(TwinvecError):
+        inspect_model(folder)
+    scores = twinvec.load_scorer(folder, long="cut", threads=1).score([(TEXTS[0], text) for text in TEXTS])
+    if not np.isfinite(scores).all():
+        raise AssertionError("scores that are not finite")
+    return scores
 
 
 def check_model(folder: Path, vectors: np.ndarray) -> None:
@@ -180,6 +199,7 @@ DEFAULT_FILES = (
 POOLINGS = {"roberta": "cls", "electra": "lasttoken", "albert": "max"}
 DENSE_FILES = "2_Dense/config.json", "3_LayerNorm/config.json", "4_Dense/config.json", "modules.json"
 PLAIN_FILES = "config.json", "tokenizer_config.json", "vocab.txt", "model.safetensors.index.json"
+POLY_FILES = "poly_encoder.json", "poly_encoder.json", "poly_encoder.safetensors", "modules.json"
 STATIC_FILES = "modules.json", "tokenizer.json", "config_sentence_transformers.json"
 
 
@@ -193,6 +213,7 @@ KINDS = [
     _kind("wk", wk_model, ("1_WK/config.json", "modules.json")),
     replace(_kind("plain", plain_model, PLAIN_FILES), harmless=is_unread_config),
     _kind("static", static_model, STATIC_FILES),
+    Kind("poly", write_tiny_poly_encoder, POLY_FILES, use_poly_encoder, harmless=is_unread),
 ]
 
 __all__ = ["CLOSE", "KINDS", "Kind", "TwinvecError"]

@@ -314,3 +314,12 @@ def write_tiny_classifier(
     weights = random_weights({prefix + each: shape for each, shape in backbone.items()} | shapes, seed)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
+
+
+def write_tiny_poly_encoder(folder: Path, family: str = "bert", *, n_codes: int = 4, seed: int = 0, **model) -> Path:
+    """A tiny sentence model with codes; ``model`` are more arguments of ``write_tiny_model``."""
+    write_tiny_model(folder, family, seed=seed, **model)
+    codes = 0.5 * np.random.default_rng(seed).standard_normal((n_codes, WIDTH)).astype(np.float32)
+    save_file({"codes": codes}, folder / "poly_encoder.safetensors")
+    write_json(folder / "poly_encoder.json", {"version": 1, "codes": n_codes, "scale": 20.0})
+    return folder

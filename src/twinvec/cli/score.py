@@ -1,4 +1,4 @@
-"""``twinvec score`` and ``twinvec rank``: score two texts, or rank texts for a query, with a cross-encoder."""
+"""``twinvec score`` and ``twinvec rank``: score two texts, or rank texts for a query, with a cross- or poly-encoder."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from twinvec.cli.search import Hit, print_hits
 
 if TYPE_CHECKING:
     from twinvec.pairs.cross_encoder import CrossEncoder
+    from twinvec.pairs.poly_encoder import PolyEncoder
 
 __all__ = ["rank", "score"]
 
 
 @dataclass(frozen=True, slots=True)
 class ScorerChoice:
-    """Which cross-encoder to load, and how to run it."""
+    """Which scorer to load, and how to run it."""
 
     name: str
     label: str | None
@@ -40,8 +41,8 @@ class ScorerChoice:
     trust_pickle: bool
     offline: bool
 
-    def load(self) -> CrossEncoder:
-        """Load the cross-encoder; click has checked the values."""
+    def load(self) -> CrossEncoder | PolyEncoder:
+        """Load the scorer; click has checked the values."""
         import twinvec
 
         arguments = asdict(self)
@@ -49,7 +50,9 @@ class ScorerChoice:
 
 
 SCORER_OPTIONS: dict[str, Decorator] = {
-    "name": click.option("-m", "--model", "name", metavar="MODEL", required=True, help="Cross-encoder folder or name."),
+    "name": click.option(
+        "-m", "--model", "name", metavar="MODEL", required=True, help="Folder or name of a cross- or poly-encoder."
+    ),
     "label": click.option("--label", help="Label to score, if the model has several."),
     "activation": click.option(
         "--activation",
@@ -75,16 +78,17 @@ scorer_options = option_group(SCORER_OPTIONS, "scorer", build=ScorerChoice)
 @click.argument("second", metavar="B")
 @scorer_options
 def score(*, first: str, second: str, scorer: ScorerChoice) -> None:
-    """Print the score of the texts A and B from a cross-encoder, which reads both together. Their order matters.
+    """Print the score of the texts A and B from a cross-encoder, which reads both together, or a poly-encoder.
 
-    A model with several labels prints one line per label: the label, a tab, and its score.
+    Their order matters: A is the query. A cross-encoder with several labels prints one line per label: the label, a
+    tab, and its score.
     """
     loaded = scorer.load()
     scores = loaded.score([(first, second)])
     if scores.ndim == 1:
         click.echo(f"{scores[0]:.6f}")
         return
-    for label, value in zip(loaded.labels, scores[0].tolist(), strict=True):
+    for label, value in zip(getattr(loaded, "labels", ()), scores[0].tolist(), strict=True):
         click.echo(f"{label}\t{value:.6f}")
 
 
@@ -106,7 +110,7 @@ def rank(
     as_json: bool,
     scorer: ScorerChoice,
 ) -> None:
-    """Print the texts of FILE that match QUERY best, best first. A cross-encoder reads each text together with QUERY.
+    """Print the texts of FILE that match QUERY best, best first, scored by a cross- or poly-encoder.
 
     The model runs once per text; for many texts, twinvec search --rerank is faster. On a terminal the output is a
     table; in a file or a pipe it is JSON lines. The id of a text is its row, counted from 0.

@@ -44,7 +44,7 @@ class Hit:
 @click.option("--where", metavar="CONDITION", help='Filter by metadata, as in SQL: "year >= 1990".')
 @click.option("--column", help="For a file: column with the texts.")
 @click.option("--format", type=click.Choice(FORMATS), help="For a file: its format. Default: from its extension.")
-@click.option("--rerank", metavar="MODEL", help="Re-rank the best results with this cross-encoder: a folder or a name.")
+@click.option("--rerank", metavar="MODEL", help="Re-rank the best results with this cross- or poly-encoder.")
 @click.option(
     "--candidates",
     type=click.IntRange(min=1),

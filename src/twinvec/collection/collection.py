@@ -257,8 +257,8 @@ class Collection:
             mode: dense (by meaning; the score is the model's similarity), text (by words; BM25), or hybrid (both
                 rankings joined by reciprocal rank fusion).
             where: An SQL condition over id, text and the metadata columns, such as "year >= 1990".
-            rerank: How to sort the candidates: a scorer, the folder or name of a cross-encoder (loaded in every call),
-                or a function of the query and a list of texts that returns a score for each.
+            rerank: How to sort the candidates: a scorer, the folder or name of a cross- or poly-encoder (loaded in
+                every call), or a function of the query and a list of texts that returns a score for each.
             candidates: The number of texts per ranking that are fused or passed to ``rerank``.
         """
         check_text(query, "query")
@@ -275,7 +275,9 @@ class Collection:
         if mode != "dense":
             rankings.append(text_hits(table, query, depth, where=where))
         hits = fused_hits(rankings) if mode == "hybrid" else rankings[0]
-        return (hits if scorer is None else reranked_hits(hits[:depth], query, scorer))[:k]
+        if scorer is not None:
+            hits = reranked_hits(table, hits[:depth], query, scorer, model=self._header(table).model)
+        return hits[:k]
 
     def reindex(self, model: ModelLike | Embedder | None = None) -> Reindexed:
         """Rebuild all indexes; with a ``model``, first embed all texts again with it. Other writers wait.

@@ -13,10 +13,11 @@ import numpy as np
 
 from twinvec.collection.indexes import LanceQuery, LanceTable, lance_errors, n_probes, reason_of
 from twinvec.collection.model import ModelRecord
-from twinvec.collection.rows import Hit, check_filter, columns_to_read, metadata_of, names_in
+from twinvec.collection.rows import Hit, check_filter, columns_to_read, metadata_of, names_in, rows_with
 from twinvec.collection.schema import kinds_of_schema, pyarrow
 from twinvec.errors import InputError, TwinvecError
 from twinvec.extras import require
+from twinvec.pairs.poly_encoder import PolyEncoder
 from twinvec.scorer import Scorer, rank_texts
 from twinvec.types import Vectors
 
@@ -157,10 +158,28 @@ def fused_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     return [replace(by_id[each], score=score) for each, score in fused]
 
 
-def reranked_hits(hits: Sequence[Hit], query: str, scorer: Scorer) -> list[Hit]:
-    """The hits sorted by a scorer of (query, text) pairs, with its scores."""
+def reranked_hits(
+    table: LanceTable, hits: Sequence[Hit], query: str, scorer: Scorer, *, model: ModelRecord
+) -> list[Hit]:
+    """The hits sorted by a scorer of (query, text) pairs, with its scores.
+
+    A poly-encoder whose vectors the collection has, by ``model``, does not embed the texts again.
+    """
     if not hits:
         return []
-    ranked = rank_texts(scorer, query, [hit.text for hit in hits])
+    if isinstance(scorer, PolyEncoder) and scorer.space == model.digest:
+        ranked = scorer.rank_vectors(query, _vectors_of(table, hits))
+    else:
+        ranked = rank_texts(scorer, query, [hit.text for hit in hits])
     best = zip(ranked.rows.tolist(), ranked.scores.tolist(), strict=True)
     return [replace(hits[row], score=score) for row, score in best]
+
+
+def _vectors_of(table: LanceTable, hits: Sequence[Hit]) -> Vectors:
+    """The stored vectors of hits, ``(len(hits), width)``."""
+    with lance_errors("read vectors of the collection"):
+        rows = [
+            row for batch in rows_with(table, "id", [hit.id for hit in hits], ["vector"]) for row in batch.to_pylist()
+        ]
+    found = {row["id"]: row["vector"] for row in rows}
+    return np.array([found[hit.id] for hit in hits], dtype=np.float32)

@@ -17,7 +17,7 @@ from twinvec.engine.torch import TorchRuntime
 from twinvec.errors import InputError
 from twinvec.model.folder import WK, ModelFolder
 from twinvec.model.tokenizer import Tokenizer
-from twinvec.types import Runtime
+from twinvec.types import Runtime, Vectors
 
 __all__ = ["open_engine", "open_graph"]
 
@@ -25,12 +25,17 @@ logger = logging.getLogger(__name__)
 
 
 def open_engine(
-    folder: ModelFolder, tokenizer: Tokenizer, settings: EngineSettings, *, trust_pickle: bool = False
+    folder: ModelFolder,
+    tokenizer: Tokenizer,
+    settings: EngineSettings,
+    *,
+    trust_pickle: bool = False,
+    codes: Vectors | None = None,
 ) -> Engine:
-    """Load a model into the best runtime for the settings and this machine."""
-    if settings.runtime == "torch" or not is_supported(folder.config):
+    """Load a model into the best runtime for the settings and this machine; ``codes`` as in ``read_model``."""
+    if codes is None and (settings.runtime == "torch" or not is_supported(folder.config)):
         return _torch_engine(folder, settings, trust_pickle=trust_pickle)
-    model = read_model(folder, trust_pickle=trust_pickle)
+    model = read_model(folder, trust_pickle=trust_pickle, codes=codes)
     backbone = model.backbone
     _check_layers(folder, backbone.n_layers)
     runtime, precision = open_graph(model, tokenizer, settings)

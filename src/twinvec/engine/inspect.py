@@ -34,6 +34,7 @@ from twinvec.model.folder import (
 )
 from twinvec.model.hub import find_model
 from twinvec.model.identity import model_files
+from twinvec.model.poly_encoder import read_n_codes
 
 __all__ = ["inspect_model"]
 
@@ -68,6 +69,7 @@ class Inspection:
     trained: str = ""
     labels: tuple[str, ...] = ()  # of a cross-encoder; a sentence model has none
     activation: str | None = None
+    n_codes: int | None = None  # of a poly-encoder
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -84,6 +86,11 @@ class Inspection:
         return [
             ("folder", self.path),
             *([("kind", "cross-encoder: scores two texts together")] if self.labels else []),
+            *(
+                [("kind", f"poly-encoder, {self.n_codes} codes: scores a query with candidates")]
+                if self.n_codes
+                else []
+            ),
             ("architecture", self.architecture),
             ("engine", engine),
             ("layers", _or_unknown(self.n_layers)),
@@ -185,6 +192,7 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
         trained=_trained(folder),
         labels=classifier.labels if classifier else (),
         activation=classifier.activation if classifier else None,
+        n_codes=read_n_codes(path),
         warnings=tuple(_warnings(folder, files, classifier)),
     )
 

@@ -14,12 +14,13 @@ from twinvec.engine.config import Backbone, read_backbone
 from twinvec.engine.graph import Graph, GraphBuilder
 from twinvec.engine.layers import LayerBuilder
 from twinvec.engine.linear import FloatLinear, Linear
-from twinvec.engine.readout import PICKS, add_readout, readout_width
+from twinvec.engine.readout import PICKS, add_codes, add_readout, readout_width
 from twinvec.engine.weights import (
     SCALE,
     MappedFile,
     ReadWeights,
     backbone_weights,
+    check_array,
     check_unchanged,
     forget_pages,
     mapped_files,
@@ -50,6 +51,7 @@ class Model:
     width: int
     files: tuple[MappedFile, ...]  # the files behind all weights
     has_types: bool = False  # whether the graph has an input for token types, which tell the texts of a pair apart
+    codes: Vectors | None = None  # of a poly-encoder: the graph computes the vectors of queries, one per code
 
     @property
     def output(self) -> Output:
@@ -89,6 +91,8 @@ class Model:
 
     def _vectors(self, builder: GraphBuilder, layers: LayerBuilder) -> str:
         readout = self.folder.readout
+        if self.codes is not None:
+            return add_codes(builder, layers.all_states()[-1], self.codes, self.folder.modules[1:], self.read)
         pick = PICKS.get(readout.modes[0]) if isinstance(readout, Pooling) and len(readout.modes) == 1 else None
         if pick is None or self.backbone.rotary is not None:
             return add_readout(builder, layers.all_states()[-1], self.folder.modules, self.read)
@@ -96,20 +100,29 @@ class Model:
 
 
 def read_model(
-    folder: ModelFolder, *, trust_pickle: bool = False, read: ReadWeights | None = None, has_types: bool = False
+    folder: ModelFolder,
+    *,
+    trust_pickle: bool = False,
+    read: ReadWeights | None = None,
+    has_types: bool = False,
+    codes: Vectors | None = None,
 ) -> Model:
     """Memory-map a folder's weights and check them against its config.
 
-    ``read`` returns the weights of the modules after the backbone, if they do not have folders of their own.
+    ``read`` returns the weights of the modules after the backbone, if they do not have folders of their own. With the
+    ``codes`` of a poly-encoder, the vectors are those of queries, ``codes * width`` wide.
     """
     backbone = read_backbone(folder.config)
     read = read or cache(partial(read_weights, trust_pickle=trust_pickle))
     source = (weight_files(folder.backbone) or [folder.backbone])[0]
     weights = backbone_weights(read_weights(folder.backbone, trust_pickle=trust_pickle), backbone, source)
     width = readout_width(folder.modules, backbone.width)
+    if codes is not None:
+        check_array(codes, (len(codes), backbone.width), f"{folder.path}: codes")
+        width *= len(codes)
     heads = [read(module.folder).values() for module in folder.modules if isinstance(module, (Dense, LayerNorm))]
     files = mapped_files(chain(weights.values(), *heads))
-    return Model(folder, backbone, weights, read, width, files, has_types)
+    return Model(folder, backbone, weights, read, width, files, has_types, codes)
 
 
 def build_readout(folder: ModelFolder, width: int, read: ReadWeights) -> Graph:

@@ -17,7 +17,7 @@ from twinvec.errors import ModelFolderError, WeightsError, check_name
 from twinvec.model.folder import Dense, LayerNorm, Module, Normalize, Pooling
 from twinvec.types import Vectors
 
-__all__ = ["PICKS", "add_readout", "readout_width"]
+__all__ = ["PICKS", "add_codes", "add_readout", "readout_width"]
 
 LOWEST = float(np.finfo(np.float32).min)
 
@@ -133,7 +133,7 @@ def _(module: LayerNorm, graph: GraphBuilder, values: str, read: ReadWeights, na
 
 @add_module.register
 def _(module: Normalize, graph: GraphBuilder, values: str, read: ReadWeights, name: str) -> str:
-    squares = graph.add("ReduceSum", graph.add("Mul", values, values), graph.axes(1), keepdims=1)
+    squares = graph.add("ReduceSum", graph.add("Mul", values, values), graph.axes(-1), keepdims=1)
     return graph.add("Div", values, graph.add("Max", graph.add("Sqrt", squares), graph.constant(1e-12)))
 
 
@@ -142,6 +142,18 @@ def add_readout(graph: GraphBuilder, states: str, modules: tuple[Module, ...], r
     for index, module in enumerate(modules):  # named by index: two folders may have the same name
         states = add_module(module, graph, states, read, f"readout.{index}")
     return states
+
+
+def add_codes(graph: GraphBuilder, states: str, codes: Vectors, modules: tuple[Module, ...], read: ReadWeights) -> str:
+    """Add the query side of a poly-encoder, and return one vector per code, joined: ``(batch, codes * width)``.
+
+    Each of the ``codes``, ``(codes, width)``, attends to the states; ``modules`` are those after the pooling.
+    """
+    logits = graph.add("MatMul", states, graph.weight("codes", codes.T))
+    is_real = graph.add("Unsqueeze", graph.add("Cast", "pool_mask", to=9), graph.axes(1))
+    logits = graph.add("Where", is_real, graph.add("Transpose", logits, perm=[0, 2, 1]), graph.constant(LOWEST))
+    vectors = graph.add("MatMul", graph.add("Softmax", logits, axis=-1), states)
+    return graph.add("Reshape", add_readout(graph, vectors, modules, read), graph.axes(0, -1))
 
 
 def readout_width(modules: tuple[Module, ...], width: int) -> int:

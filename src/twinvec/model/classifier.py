@@ -117,7 +117,7 @@ def read_classifier(path: Path) -> Classifier:
 
 def _reason(path: Path) -> str:
     if (path / "modules.json").is_file():
-        return f"{path} is a sentence model, not a cross-encoder."
+        return f"{path} is a sentence model, not a cross-encoder or a poly-encoder."
     if not (path / "config.json").is_file():
         return f"{path} has no config.json, so it is not a cross-encoder."
     return f"{path} is not a cross-encoder: its architecture is {_architecture(path)}, which does not end in {TASK}."

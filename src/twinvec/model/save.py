@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -45,10 +45,12 @@ def save_model(
     *,
     weights: Mapping[str, Array] | None = None,
     configs: Mapping[str, object] | None = None,
+    copied: Sequence[str] = (),
 ) -> None:
     """Save ``folder`` to ``target`` atomically. A plain Hugging Face folder stays one.
 
-    ``weights`` replace the folder's weight files; ``configs`` replace JSON files, by name.
+    ``weights`` replace the folder's weight files; ``configs`` replace JSON files, by name; ``copied`` are names of more
+    files of the folder.
     """
     with saved_folder(target, MODEL) as path:
         write_model(folder, path, files=BACKBONE_FILES if weights else (*BACKBONE_FILES, *WEIGHT_FILES))
@@ -56,6 +58,9 @@ def save_model(
             save_file(dict(weights), path / "model.safetensors", metadata={"format": "pt"})
         for name, content in (configs or {}).items():
             write_json(path / name, content)
+        for name in copied:
+            shutil.copyfile(folder.path / name, path / name)
+        folder.check_unchanged()  # the copied files must be the loaded ones
         copy_card(folder, path)
 
 

@@ -1,4 +1,4 @@
-"""Cross-encoders: models that read two texts together and return a score."""
+"""Cross-encoders: models that read two texts together and return a score. Also ``load_scorer``, for all scorers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from twinvec.loading import check_vocabulary
 from twinvec.model.classifier import ACTIVATION_CLASSES, Classifier, is_classifier, read_classifier
 from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_digest, model_files, vectors_digest
+from twinvec.model.poly_encoder import is_poly_encoder
 from twinvec.model.save import save_model
 from twinvec.model.tokenizer import Tokenizer, WordReader, check_text, load_tokenizer
+from twinvec.pairs.poly_encoder import PolyEncoder, load_poly_encoder
 from twinvec.pairs.tokens import LongPairs, PairRow, PairRowMaker, PairTemplate, pair_template, reads_types
 from twinvec.progress import Progress
 from twinvec.scorer import FunctionScorer, Pair, Ranked, RerankFunction, Scorer, checked_pairs, rank_texts
@@ -180,8 +182,8 @@ def load_scorer(
     trust_pickle: bool = False,
     revision: str | None = None,
     offline: bool = False,
-) -> CrossEncoder:
-    """Load a cross-encoder: a sentence-transformers CrossEncoder or a Hugging Face sequence classifier.
+) -> CrossEncoder | PolyEncoder:
+    """Load a scorer: a sentence-transformers CrossEncoder, a Hugging Face sequence classifier, or a poly-encoder.
 
     It is found as in :func:`twinvec.load`: in a folder, the Hub's cache, or the Hub.
 
@@ -189,22 +191,42 @@ def load_scorer(
         precision: float32 (exact), bfloat16 or int8 (faster on CPUs that support them).
         threads: The number of batches to run in parallel; by default one per core.
         deterministic: Return the same bits for a pair, whatever the other pairs, their order or the threads.
-        long: What to do with pairs longer than the limit: warn (cut the longer text first), error, or cut.
-        max_tokens: The maximum number of tokens of a pair; by default the model's own.
-        activation: How to turn logits into scores: none, sigmoid or softmax; by default the model's own.
-        label: The label to score, if the model has several.
+        long: What to do with pairs longer than the limit: warn (cut the longer text first), error, or cut. A
+            poly-encoder reads each text alone and cuts its end.
+        max_tokens: The maximum number of tokens of a pair; by default the model's own. For cross-encoders.
+        activation: How to turn logits into scores: none, sigmoid or softmax; by default the model's own. For
+            cross-encoders.
+        label: The label to score, if the model has several. For cross-encoders.
         trust_pickle: Allow weights stored as a pickle, which can run code.
         revision: The branch, tag or commit of a model on the Hub.
         offline: Never download a model.
     """
-    from twinvec.engine.choose import open_graph  # imports onnxruntime
-
     settings = EngineSettings(precision, threads, deterministic=deterministic, long=long)
     if long == "chunk":
         raise InputError("long='chunk' does not work for pairs.", hint="Use 'warn', 'cut' or 'error'.")
     if activation is not None:
         check_name("activation", activation, SCORE_ACTIVATIONS)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
+    chosen: dict[str, Any] = {"max_tokens": max_tokens, "activation": activation, "label": label}
+    if not is_poly_encoder(path):
+        return _load_cross_encoder(path, settings, trust_pickle=trust_pickle, **chosen)
+    for name, value in chosen.items():
+        if value is not None:
+            raise InputError(f"{name}={value!r} is for cross-encoders; {path} is a poly-encoder.", hint="Remove it.")
+    return load_poly_encoder(path, settings, trust_pickle=trust_pickle)
+
+
+def _load_cross_encoder(
+    path: Path,
+    settings: EngineSettings,
+    *,
+    max_tokens: int | None,
+    activation: ScoreActivation | None,
+    label: str | None,
+    trust_pickle: bool,
+) -> CrossEncoder:
+    from twinvec.engine.choose import open_graph  # imports onnxruntime
+
     as_opened = file_states(model_files(path))
     classifier = read_classifier(path)
     classifier = replace(classifier, folder=replace(classifier.folder, as_opened=as_opened))
@@ -225,7 +247,7 @@ def load_scorer(
         max_tokens=limit,
         activation=activation or classifier.activation,
         label=label,
-        _rows=PairRowMaker(WordReader(tokenizer), template, limit, long, LongPairs(limit)),
+        _rows=PairRowMaker(WordReader(tokenizer), template, limit, settings.long, LongPairs(limit)),
         _streams=Streams(settings.n_streams),
         _has_types=model.has_types,
     )
@@ -278,7 +300,7 @@ def is_scorer_folder(name: str | os.PathLike[str]) -> bool:
 
 
 def as_scorer(scorer: ScorerLike) -> Scorer:
-    """Turn a cross-encoder's name or folder, or a function of a query and texts, into a scorer.
+    """Turn the name or folder of a cross-encoder or poly-encoder, or a function of a query and texts, into a scorer.
 
     It must return one score per pair.
     """
@@ -292,5 +314,5 @@ def as_scorer(scorer: ScorerLike) -> Scorer:
         return FunctionScorer(scorer)
     raise InputError(
         f"The scorer is {shown(scorer)}, of type {type(scorer).__name__}.",
-        hint="Pass the folder or name of a cross-encoder, a scorer, or a function of a query and texts.",
+        hint="Pass the folder or name of a cross- or poly-encoder, a scorer, or a function of a query and texts.",
     )

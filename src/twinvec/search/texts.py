@@ -10,6 +10,7 @@ from twinvec.embedder import Embedder, ModelLike, as_embedder, embed_texts
 from twinvec.errors import InputError, UnknownNameError, check_at_least
 from twinvec.model.tokenizer import check_text, check_texts
 from twinvec.pairs.cross_encoder import ScorerLike, as_scorer
+from twinvec.pairs.poly_encoder import PolyEncoder
 from twinvec.scorer import rank_texts
 from twinvec.search.approximate import (
     approximate_duplicates,
@@ -120,8 +121,8 @@ def search_texts(
 ) -> list[TextHit]:
     """The ``k`` best texts for a query, best first, by the model's own similarity; exact search.
 
-    ``rerank`` (a scorer, the folder or name of a cross-encoder, or a function of a query and texts) re-ranks the best
-    ``candidates``; the scores are then its own.
+    ``rerank`` (a scorer, the folder or name of a cross- or poly-encoder, or a function of a query and texts) re-ranks
+    the best ``candidates``; the scores are then its own.
 
     >>> search_texts("a kitten", ["Rain falls.", "A young cat sits."], 1)[0].text
     'A young cat sits.'
@@ -135,7 +136,10 @@ def search_texts(
     found = search(queries, stored, k=depth, similarity=embedder.similarity)
     ids, scores = found.ids[0], found.scores[0]
     if scorer is not None and len(ids):
-        ranked = rank_texts(scorer, query, [listed[row] for row in ids.tolist()], k)
+        if isinstance(scorer, PolyEncoder) and scorer.shares_vectors(embedder):
+            ranked = scorer.rank_vectors(query, stored[ids], k)  # its candidates are embedded already
+        else:
+            ranked = rank_texts(scorer, query, [listed[row] for row in ids.tolist()], k)
         ids, scores = ids[ranked.rows], ranked.scores
     rows = zip(ids.tolist(), scores.tolist(), strict=True)
     return [TextHit(row, listed[row], score) for row, score in rows]

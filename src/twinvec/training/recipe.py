@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from twinvec.choices import NETWORK_KINDS, POOLINGS, NetworkKind, Precision, StoredPrecision
 from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, UnknownNameError, check_name
+from twinvec.model.poly_encoder import MAX_CODES
 from twinvec.training.batches import Mixing
 from twinvec.training.dev_score import dev_kinds
 from twinvec.training.objectives import NETWORK_OBJECTIVES
@@ -18,6 +19,7 @@ from twinvec.training.processes import seeded
 
 __all__ = ["DataPart", "DevPart", "ModelPart", "Recipe", "TrainSettings", "as_tuple", "check_count", "learning_rate"]
 
+POOLED: tuple[NetworkKind, ...] = ("bi-encoder", "poly-encoder")  # networks whose pooling can be chosen
 TrainPrecision = Literal["float32", "bfloat16"]
 
 
@@ -112,6 +114,7 @@ class ModelPart:
     ``layers`` are the layers to keep, counted from 0, ``feed_forward`` the number of neurons to keep in each
     feed-forward layer, and ``special_tokens`` those to keep around a text; by default, all. ``static`` trains a table
     of token vectors of this width instead of a bi-encoder. ``stored`` is the precision of the saved weights.
+    ``codes`` is the number of codes of a poly-encoder.
     """
 
     start: str
@@ -124,6 +127,7 @@ class ModelPart:
     stored: StoredPrecision = "float32"
     trust_pickle: bool = False
     network: NetworkKind = "bi-encoder"
+    codes: int | None = None
 
     def __post_init__(self) -> None:
         check_name("network", self.network, NETWORK_KINDS)
@@ -142,14 +146,19 @@ class ModelPart:
             raise InputError(f"special_tokens must be strings, got {list(self.special_tokens)!r:.80}.")
         check_count("feed_forward", self.feed_forward, optional=True)
         check_count("static", self.static, optional=True)
+        check_count("codes", self.codes, optional=True)
         check_name("stored", self.stored, get_args(StoredPrecision))
         self._check_network()
 
     def _check_network(self) -> None:
         if self.static is not None and (self.is_smaller or self.pooling):
             raise InputError("A static model has no layers, feed_forward, special_tokens or pooling.")
-        if self.network != "bi-encoder" and (self.static is not None or self.pooling):
+        if self.network != "bi-encoder" and (self.static is not None or (self.pooling and self.network not in POOLED)):
             raise InputError(f"A {self.network} has no pooling or static.", hint="Remove these settings.")
+        if self.codes is not None and (self.network != "poly-encoder" or self.codes > MAX_CODES):
+            raise InputError(
+                f"codes is {self.codes} for a {self.network}.", hint=f"A poly-encoder has 1 to {MAX_CODES} codes."
+            )
 
     @property
     def is_smaller(self) -> bool:
@@ -187,10 +196,10 @@ class DataPart:
         kinds = NETWORK_OBJECTIVES[network]
         check_name(f"objective of a {network}:", self.objective, kinds)
         kind = kinds[self.objective]
-        if self.matryoshka and network == "cross-encoder":
-            raise InputError(f"A {network} has no vectors, so matryoshka does not work.", hint="Remove matryoshka.")
+        if self.matryoshka and network in ("cross-encoder", "poly-encoder"):
+            raise InputError(f"A {network} does not train shorter vectors.", hint="Remove matryoshka.")
         with seeded(0):  # builds an objective only to check its options
-            kind.build({"width": 8, "n_labels": 3, "teacher_widths": (8,)}, self.options)
+            kind.build({"width": 8, "n_labels": 3, "teacher_widths": (8,), "attention": 1.0}, self.options)
         if self.source.kind not in kind.kinds:
             wanted = " or ".join(kind.kinds)
             raise InputError(f"The objective {self.objective!r} requires {wanted}, got {self.source.kind}.")

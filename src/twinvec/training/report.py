@@ -95,6 +95,10 @@ CARD_TEXTS: dict[NetworkKind, CardText] = {
 scores = scorer.score([("A plane is taking off.", "An air plane is taking off.")])""",
     ),
 }
+POLY_ENCODER = """
+It is a poly-encoder. The code above embeds the candidates; `twinvec.load_scorer("{name}")` scores and ranks them for a
+query, given first. Other libraries load only the part that embeds.
+"""
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
@@ -118,6 +122,7 @@ def card(recipe: Recipe, finished: Finished, *, first: float | None, only_ours: 
     tag = "text-classification" if _is_classifier(recipe) else text.pipeline_tag
     tags = [tag, *([] if only_ours else ["sentence-transformers"])]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    notes = only_ours + (POLY_ENCODER.format(name=name) if recipe.model.network == "poly-encoder" else "")
     return f"""---
 base_model: {start}
 library_name: twinvec
@@ -134,7 +139,7 @@ import twinvec
 
 {text.example.format(name=name)}
 ```
-{only_ours}
+{notes}
 ## Scores
 
 {_scores(finished.scores, first)}

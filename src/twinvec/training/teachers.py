@@ -54,6 +54,7 @@ def teacher_margins(
     total = np.zeros(len(examples), dtype=np.float64)
     for name in teachers:
         teacher = load_scorer(name, precision=precision, activation="none", long="cut")
+        assert isinstance(teacher, CrossEncoder)  # load_scorer refuses an activation for other scorers
         teacher.check_single()
         path = work / f"teacher-{_file_name(teacher.identity, [examples.digest()])}.npy"
         processes.first(partial(_make_margins, teacher, examples, path=path))

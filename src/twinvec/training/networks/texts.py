@@ -38,18 +38,21 @@ class TextSetup:
 
     def __init__(self, inputs: Inputs, *, work: Path, processes: Processes) -> None:
         self.inputs, self.work, self.processes = inputs, work, processes
-        recipe, part = inputs.recipe, inputs.recipe.model
+        part = inputs.recipe.model
         folder = pruned(part, inputs.start, work=work, processes=processes)
         self.tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
-        network: Network | StaticNetwork | None = None
-        if not part.static:
-            network = Network(folder, trust_pickle=part.trust_pickle, dropout=recipe.training.dropout)
+        network: Network | StaticNetwork | None = None if part.static else self.make_network(folder)
         self.max_tokens = max_tokens(part, folder, network.n_positions if network else None)
         self.tables = [self.tokens(examples) for examples in inputs.data]
         if network is None:
             network = _static(part, folder, self.tokenizer, self.tables)
         network.folder = replace(network.folder, max_tokens=self.max_tokens)
         self.network: Network | StaticNetwork = network
+
+    def make_network(self, folder: ModelFolder) -> Network:
+        """The network to train, unless it is a static table."""
+        recipe = self.inputs.recipe
+        return Network(folder, trust_pickle=recipe.model.trust_pickle, dropout=recipe.training.dropout)
 
     def task(self, index: int) -> TextTask:
         """The training task of data set ``index`` of the recipe."""

@@ -24,7 +24,7 @@ from twinvec.training.objectives.pairs import (
     SoftmaxObjective,
     TripletObjective,
 )
-from twinvec.training.objectives.ranking import RankingObjective, copies
+from twinvec.training.objectives.ranking import PolyRankingObjective, RankingObjective, copies
 from twinvec.training.objectives.scores import (
     BceObjective,
     LabelObjective,
@@ -47,6 +47,7 @@ __all__ = [
     "Matryoshka",
     "MseObjective",
     "ObjectiveKind",
+    "PolyRankingObjective",
     "RankedScoresObjective",
     "RankingObjective",
     "SoftmaxObjective",
@@ -123,8 +124,15 @@ PAIR_OBJECTIVES: dict[str, ObjectiveKind] = {
 # Networks that make one vector per text have the same objectives.
 NETWORK_OBJECTIVES: dict[NetworkKind, dict[str, ObjectiveKind]] = {
     "bi-encoder": OBJECTIVES,
+    "poly-encoder": {
+        "ranking": ObjectiveKind(
+            "ranking",
+            PolyRankingObjective,
+            sizes=("width", "attention"),
+            options={"scale": 20.0, "symmetric": False},
+        )
+    },
     "cross-encoder": PAIR_OBJECTIVES,
-    "poly-encoder": {},
     "infersent": OBJECTIVES,
     "dan": OBJECTIVES,
 }

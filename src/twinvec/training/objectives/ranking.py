@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from twinvec.training.objectives.common import above_zero, cosine_matrix, true_or_false
 
-__all__ = ["RankingObjective", "copies"]
+__all__ = ["PolyRankingObjective", "RankingObjective", "copies"]
 
 
 class RankingObjective(nn.Module):  # type: ignore[misc]
@@ -41,7 +41,7 @@ class RankingObjective(nn.Module):  # type: ignore[misc]
         ``(n, n * (1 + k))``, marks the candidates to leave out (see ``copies``); a row's own positive always stays.
         """
         candidates = positive if negative is None else torch.cat([positive, negative.flatten(0, 1)])
-        scores = self.scale * cosine_matrix(anchor, candidates)
+        scores = self.scale * self.scores(anchor, candidates)
         if is_copy is not None:
             scores = scores.masked_fill(is_copy & ~_own(scores), torch.finfo(scores.dtype).min)
         loss = _diagonal_loss(scores)
@@ -49,6 +49,28 @@ class RankingObjective(nn.Module):  # type: ignore[misc]
             # A correct answer in one direction is also correct in the other, so the mask is transposed with the scores.
             loss = (loss + _diagonal_loss(scores[:, : len(anchor)].T)) / 2
         return loss
+
+    def scores(self, anchor: Tensor, candidates: Tensor) -> Tensor:
+        """The cosine of each anchor with each candidate: ``(n, width), (m, width) -> (n, m)``."""
+        return cosine_matrix(anchor, candidates)
+
+
+class PolyRankingObjective(RankingObjective):
+    """The same by the scores of a poly-encoder (Humeau et al. 2020).
+
+    A row is a text's vector as a candidate, ``width`` wide, then its vectors as a query. ``attention`` is the scale of
+    a candidate's attention to the vectors of a query.
+    """
+
+    def __init__(self, width: int, attention: float, scale: float = 20.0, symmetric: bool = False) -> None:
+        super().__init__(scale, symmetric)
+        self.width, self.attention = width, attention
+
+    def scores(self, anchor: Tensor, candidates: Tensor) -> Tensor:
+        """The score of each anchor with each candidate: ``(n, all widths), (m, all widths) -> (n, m)``."""
+        queries = anchor[:, self.width :].unflatten(-1, (-1, self.width))
+        similarities = torch.einsum("ncw,mw->nmc", queries, candidates[:, : self.width])
+        return (torch.softmax(self.attention * similarities, dim=-1) * similarities).sum(dim=-1)
 
 
 def copies(anchor_ids: Tensor, positive_ids: Tensor, negative_ids: Tensor | None = None) -> Tensor:
