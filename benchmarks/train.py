@@ -98,7 +98,7 @@ def train_ours(model: Path, pairs: list[tuple[str, str, str]], turns: Turns) -> 
         file.write_text("\n".join("\t".join(row) for row in [("label", "premise", "hypothesis"), *pairs]) + "\n")
         source = DataSource(str(file), "labelled_pairs")
         recipe = Recipe(ModelPart(str(model)), (DataPart(source, "softmax"),))
-        prepared = prepare(recipe, read_inputs(recipe), work=Path(folder), processes=ALONE)
+        prepared = prepare(read_inputs(recipe), work=Path(folder), processes=ALONE)
     training = start_training(prepared.network, prepared.tasks, settings=recipe.training)
     turns.wait()
     for report in train_steps(training, prepared.tasks, settings=recipe.training):

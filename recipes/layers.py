@@ -22,7 +22,7 @@ from twinvec.metrics import spearman
 from twinvec.model.folder import read_model_folder
 from twinvec.model.hub import find_model
 from twinvec.training import read_recipe
-from twinvec.training.prepare import shrink_model
+from twinvec.training.networks.start import shrink_model
 
 COUNTS = 2, 3, 4
 

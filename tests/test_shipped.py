@@ -143,7 +143,7 @@ def test_training_starts_from_the_same_vectors(own):
     pytest.importorskip("transformers", reason="training needs the extra 'train'")
     from twinvec.model.tokenizer import load_tokenizer
     from twinvec.training.batches import tokenize
-    from twinvec.training.network import Network
+    from twinvec.training.networks.bi_encoder import Network
 
     folder = read_model_folder(find_model(DEFAULT_MODEL))
     table = tokenize(TEXTS, load_tokenizer(folder.backbone, lower_case=folder.lower_case), own.max_tokens)

@@ -35,6 +35,7 @@ CommandLines = Literal["json", "plain"]  # input lines of an external embedding 
 SweepPart = Literal["poolings", "layers", "wk", "whitening"]  # what a sweep varies
 Format = Literal["lines", "csv", "tsv", "jsonl", "parquet"]  # of tables
 ExampleKind = Literal["labelled_pairs", "scored_pairs", "marked_pairs", "triplets", "ranked", "texts"]
+NetworkKind = Literal["bi-encoder", "cross-encoder", "poly-encoder", "infersent", "dan"]  # what to train
 TrainPrecision = Literal["float32", "bfloat16"]
 TrainDevice = Literal["auto", "cpu", "cuda"]
 Distance = Literal["cosine", "euclidean", "manhattan"]
@@ -78,6 +79,7 @@ POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lastt
 READOUTS = (*POOLINGS, "wk")
 # Training and its data. `twinvec.data.roles` lists the columns of each kind of example.
 EXAMPLE_KINDS: tuple[ExampleKind, ...] = get_args(ExampleKind)
+NETWORK_KINDS: tuple[NetworkKind, ...] = get_args(NetworkKind)
 TRAIN_PRECISIONS: tuple[str, ...] = get_args(TrainPrecision)
 TRAIN_DEVICES: tuple[str, ...] = get_args(TrainDevice)
 DISTANCES: tuple[Distance, ...] = get_args(Distance)

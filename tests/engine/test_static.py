@@ -340,7 +340,7 @@ def test_settings_of_other_engines_are_refused_or_said(folder, caplog):
 
 def test_training_does_not_start_from_a_table(folder):
     pytest.importorskip("torch")
-    from twinvec.training.prepare import start_folder
+    from twinvec.training.networks.start import start_folder
 
     with pytest.raises(InputError, match="is a static model"):
         start_folder(SimpleNamespace(start=str(folder)))

@@ -18,7 +18,7 @@ pytest.importorskip("transformers", reason="training needs the extra 'train'")
 from twinvec.model.tokenizer import load_tokenizer  # noqa: E402
 from twinvec.training.backbone import Backbone, make_grid, packed_attention  # noqa: E402
 from twinvec.training.batches import tokenize  # noqa: E402
-from twinvec.training.network import Network  # noqa: E402
+from twinvec.training.networks.bi_encoder import Network  # noqa: E402
 from twinvec.training.readout import POOLERS  # noqa: E402
 
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 11]) for i in range(20)]

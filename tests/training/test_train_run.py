@@ -120,7 +120,7 @@ def test_patience_ends_a_run_and_a_second_start_does_not_go_on(recipe, tmp_path)
 
 
 def test_a_run_stopped_by_patience_does_not_continue(recipe, tmp_path, monkeypatch):
-    from twinvec.training.network import Network
+    from twinvec.training.networks.bi_encoder import Network
 
     recipe = with_settings(replace(recipe, dev=DevPart(recipe.dev.source, every=1, patience=2)), epochs=40)
     with monkeypatch.context() as patched:
@@ -227,16 +227,16 @@ def test_a_run_killed_at_ten_random_steps_ends_with_the_same_bits(tmp_path, tiny
 
 
 def test_a_loss_that_is_not_a_number_stops_before_it_spoils_the_weights(recipe, tmp_path, monkeypatch):
-    from twinvec.training.batches import Task
+    from twinvec.training.batches import TextTask
 
-    good_loss, calls = Task.loss, []
+    good_loss, calls = TextTask.loss, []
 
     def bad_at_third(self, vectors, rows, texts):
         calls.append(rows)
         loss = good_loss(self, vectors, rows, texts)
         return loss * float("nan") if len(calls) == 3 else loss
 
-    monkeypatch.setattr(Task, "loss", bad_at_third)
+    monkeypatch.setattr(TextTask, "loss", bad_at_third)
     with pytest.raises(TrainingError, match=r"The loss of step 3 is not finite .*nli\.tsv, examples \d+, \d+"):
         run(recipe, tmp_path / "model")
     monkeypatch.undo()
@@ -428,17 +428,17 @@ def test_cached_gradients_are_those_of_the_whole_batch(recipe, tmp_path):
 
 def test_dropout_draws_the_same_in_both_passes_of_cached_gradients(tiny_bert):
     from twinvec.model.folder import read_model_folder
-    from twinvec.training.loop import EncodeTexts, backward
-    from twinvec.training.network import Network
+    from twinvec.training.loop import RunNetwork, backward
+    from twinvec.training.networks.bi_encoder import Network
     from twinvec.training.processes import Processes
 
     network = Network(read_model_folder(tiny_bert), dropout=0.4).train()
     rows = [np.array([2, 7 + i, 9, 3]) for i in range(4)]
     seen = []
 
-    class Watched(EncodeTexts):
-        def vectors(self, rows, draw):
-            found = super().vectors(rows, draw)
+    class Watched(RunNetwork):
+        def outputs(self, rows, draw):
+            found = super().outputs(rows, draw)
             seen.append((draw, found.detach().clone()))
             return found
 

@@ -21,7 +21,7 @@ transformers = pytest.importorskip("transformers", reason="training needs the ex
 for needed in ("accelerate", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
-from twinvec.training.prepare import shrink_model  # noqa: E402
+from twinvec.training.networks.start import shrink_model  # noqa: E402
 from twinvec.training.recipe import DataPart, ModelPart, Recipe, TrainSettings  # noqa: E402
 from twinvec.training.recipe_file import read_recipe, recipe_as_toml  # noqa: E402
 

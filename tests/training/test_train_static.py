@@ -22,7 +22,7 @@ import random  # noqa: E402
 from twinvec.model.tokenizer import load_tokenizer  # noqa: E402
 from twinvec.training import DataPart, DevPart, ModelPart, Recipe, TrainSettings, run_recipe  # noqa: E402
 from twinvec.training.batches import tokenize  # noqa: E402
-from twinvec.training.network import StaticNetwork, start_table  # noqa: E402
+from twinvec.training.networks.static import StaticNetwork, start_table  # noqa: E402
 
 TEXTS = [sentence(random.Random(i)) for i in range(80)]
 

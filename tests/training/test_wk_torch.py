@@ -17,7 +17,7 @@ pytest.importorskip("transformers", reason="training needs the extra 'train'")
 
 from twinvec.model.tokenizer import load_tokenizer  # noqa: E402
 from twinvec.training.batches import tokenize  # noqa: E402
-from twinvec.training.network import Network  # noqa: E402
+from twinvec.training.networks.bi_encoder import Network  # noqa: E402
 from twinvec.training.readout import wk_vectors  # noqa: E402
 
 TEXTS = ["the cat sits on the mat", "a dog", "", "rain in the old city and sun on the river", "a dog"]

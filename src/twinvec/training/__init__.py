@@ -7,10 +7,10 @@ from twinvec.extras import require
 
 if TYPE_CHECKING:
     from twinvec.data.roles import DataSource
-    from twinvec.training.batches import Task
+    from twinvec.training.batches import TextTask
     from twinvec.training.job import TrainResult, train
     from twinvec.training.loop import StepReport, Training, start_training, train_steps
-    from twinvec.training.network import Network
+    from twinvec.training.networks.bi_encoder import Network
     from twinvec.training.objectives import OBJECTIVES, build_objective
     from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings
     from twinvec.training.recipe_file import read_recipe, recipe_as_toml
@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from twinvec.training.seeds import SeedsFinished, SeedStarted, Spread, TrainEvent, run_seeds
 
 # Searched in this order for a name, on first use, so that importing `twinvec` does not load torch.
-_MODULES = ("batches", "job", "loop", "network", "objectives", "recipe", "recipe_file", "report", "run", "seeds")
+_MODULES = (
+    "batches",
+    "job",
+    "loop",
+    "networks.bi_encoder",
+    "objectives",
+    "recipe",
+    "recipe_file",
+    "report",
+    "run",
+    "seeds",
+)
 
 __all__ = [
     "OBJECTIVES",
@@ -38,7 +49,7 @@ __all__ = [
     "Spread",
     "Started",
     "StepReport",
-    "Task",
+    "TextTask",
     "TrainEvent",
     "TrainResult",
     "TrainSettings",

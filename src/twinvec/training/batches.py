@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, partial
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -19,7 +19,18 @@ from twinvec.training.objectives import compare
 from twinvec.training.teachers import joined_vectors
 from twinvec.types import Ids, Vectors
 
-__all__ = ["Batch", "Mixing", "Task", "TokenTable", "n_batches", "plan_epoch", "tokenize", "used_ids"]
+__all__ = [
+    "Batch",
+    "LossOf",
+    "Mixing",
+    "Task",
+    "TextTask",
+    "TokenTable",
+    "n_batches",
+    "plan_epoch",
+    "tokenize",
+    "used_ids",
+]
 
 TEXTS_PER_CALL = 10_000
 
@@ -174,9 +185,43 @@ def _cut(rows: Ids, size: int) -> list[Ids]:
     return [rows[i : i + size] for i in range(0, len(rows), size)]
 
 
+LossOf = Callable[[Tensor], Tensor]  # takes the network's outputs for all input rows of a batch, (rows, width)
+
+
+class Task(Protocol):
+    """A data set with its objective, as seen by the loop."""
+
+    @property
+    def examples(self) -> Examples:
+        """The examples."""
+        ...
+
+    @property
+    def objective(self) -> nn.Module:
+        """The objective, whose parameters are trained too."""
+        ...
+
+    @property
+    def sampled(self) -> SampledSet:
+        """The data set as seen by the sampler."""
+        ...
+
+    @property
+    def used_ids(self) -> Ids:
+        """The token ids that occur in the examples."""
+        ...
+
+    def batch(self, rows: Ids) -> tuple[Sequence[Sized], LossOf]:
+        """The inputs of the network for some examples, and the loss of its outputs for them.
+
+        The length of an input is its number of tokens.
+        """
+        ...
+
+
 @dataclass(frozen=True)
-class Task:
-    """Examples with their tokens and objective; ``teachers`` are ``(texts, width)`` each, a row per unique text."""
+class TextTask:
+    """Examples with the tokens of their texts; ``teachers`` are ``(texts, width)`` each, a row per unique text."""
 
     examples: Examples
     tokens: TokenTable
@@ -192,6 +237,16 @@ class Task:
         first = next(iter(self.examples.indices.values()))
         groups = first if find_kind(self.examples.kind).is_grouped else None
         return SampledSet(np.asarray(whole), groups, self.share)
+
+    @property
+    def used_ids(self) -> Ids:
+        """The token ids that occur in any text, sorted."""
+        return np.unique(self.tokens.ids).astype(np.int64)
+
+    def batch(self, rows: Ids) -> tuple[Sequence[Ids], LossOf]:
+        """The tokens of the unique texts of some examples, and the loss of their vectors."""
+        texts = self.texts_of(rows)
+        return self.tokens.rows(texts[0]), partial(self.loss, rows=rows, texts=texts)
 
     def texts_of(self, rows: Ids) -> tuple[Ids, dict[str, Ids]]:
         """The unique texts of some rows, and for each role the indices of its texts among them."""
@@ -217,6 +272,6 @@ class Task:
         return torch.from_numpy(self.examples.targets[rows]).to(device)
 
 
-def used_ids(tasks: list[Task]) -> Ids:
-    """The token ids that occur in any text of any task, sorted."""
-    return np.unique(np.concatenate([np.unique(task.tokens.ids) for task in tasks])).astype(np.int64)
+def used_ids(tasks: Sequence[Task]) -> Ids:
+    """The token ids that occur in any task, sorted."""
+    return np.unique(np.concatenate([task.used_ids for task in tasks]))

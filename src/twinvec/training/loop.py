@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 
 import numpy as np
@@ -13,60 +12,54 @@ import torch
 from torch import Tensor, nn
 
 from twinvec.errors import TrainingError
-from twinvec.training.batches import Batch, Task, n_batches, plan_epoch, used_ids
-from twinvec.training.network import Network, StaticNetwork
+from twinvec.training.batches import Batch, LossOf, Task, n_batches, plan_epoch, used_ids
+from twinvec.training.networks.setup import Trainable
 from twinvec.training.processes import ALONE, DROPOUT, Processes, seeded
 from twinvec.training.recipe import TrainSettings, learning_rate
-from twinvec.types import Ids
 
 __all__ = ["StepReport", "Training", "n_steps", "start_training", "train_steps"]
 
-LossOf = Callable[[Tensor], Tensor]  # takes the vectors of all unique texts, (texts, width)
-
 
 @dataclass(frozen=True, slots=True)
-class EncodeTexts:
-    """Encodes the texts of a batch."""
+class RunNetwork:
+    """Runs the network on the inputs of a batch: the tokens of texts, or of pairs of texts."""
 
-    network: Network | StaticNetwork
+    network: Trainable
     processes: Processes
     cached_texts: int | None = None
     in_bfloat16: bool = False
 
-    def vectors(self, rows: Sequence[Ids], draw: tuple[int, ...]) -> Tensor:
-        """The vectors of some texts, ``(texts, width)``, in float32."""
+    def outputs(self, rows: Sequence[Sized], draw: tuple[int, ...]) -> Tensor:
+        """The outputs for some inputs, ``(inputs, width)``, in float32."""
         device = self.processes.device
         with (
             seeded(*draw, device=device),
             torch.autocast(device.partition(":")[0], torch.bfloat16, enabled=self.in_bfloat16),
         ):
-            vectors: Tensor = self.network(rows)
-        return vectors
+            return self.network(rows)
 
 
-def backward(
-    encode: EncodeTexts, rows: Sequence[Ids], loss_of: LossOf, *, draw: tuple[int, ...], scale: float
-) -> float:
+def backward(run: RunNetwork, rows: Sequence[Sized], loss_of: LossOf, *, draw: tuple[int, ...], scale: float) -> float:
     """Add the gradients of ``scale`` times the loss to the network and the objective; return the loss.
 
-    ``rows`` are the ids of all unique texts of the batch; ``draw`` identifies the step and seeds dropout.
+    ``rows`` are the inputs of the batch; ``draw`` identifies the step and seeds dropout.
     """
-    processes = encode.processes
+    processes = run.processes
     indices = processes.share(np.array([len(row) for row in rows]))
     mine = [rows[i] for i in indices]
-    size = encode.cached_texts or max(len(mine), 1)
+    size = run.cached_texts or max(len(mine), 1)
     parts = [slice(start, start + size) for start in range(0, len(mine), size)]
     draws = [(*draw, processes.rank, number) for number in range(len(parts))]  # dropout seeds, the same in both passes
     with torch.set_grad_enabled(len(parts) == 1):
-        empty = torch.zeros(0, encode.network.width, device=processes.device)
-        vectors = torch.cat([empty, *(encode.vectors(mine[part], draws[i]) for i, part in enumerate(parts))])
+        empty = torch.zeros(0, run.network.width, device=processes.device)
+        outputs = torch.cat([empty, *(run.outputs(mine[part], draws[i]) for i, part in enumerate(parts))])
     if len(parts) != 1:
-        vectors.requires_grad_()
-    loss = loss_of(processes.gather(vectors, indices, len(rows)))
+        outputs.requires_grad_()
+    loss = loss_of(processes.gather(outputs, indices, len(rows)))
     (scale * loss).backward()
     if len(parts) > 1:
         for i, part in enumerate(parts):
-            encode.vectors(mine[part], draws[i]).backward(vectors.grad[part])
+            run.outputs(mine[part], draws[i]).backward(outputs.grad[part])
     return float(loss.detach())
 
 
@@ -90,7 +83,7 @@ class StepReport:
 class Training:
     """The state of a run that a checkpoint stores."""
 
-    network: Network | StaticNetwork
+    network: Trainable
     objectives: nn.ModuleList
     optimizer: torch.optim.Optimizer
     step: int = 0
@@ -101,12 +94,12 @@ class Training:
 
 
 def start_training(
-    network: Network | StaticNetwork, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
+    network: Trainable, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
 ) -> Training:
     """The state before the first step."""
     network.to(processes.device)
     if settings.weight_decay == 0:
-        network.train_only(used_ids(list(tasks)))
+        network.train_only(used_ids(tasks))
     objectives = nn.ModuleList(task.objective for task in tasks).to(processes.device)
     optimizer = torch.optim.AdamW(
         [*network.parameters(), *objectives.parameters()],
@@ -128,7 +121,7 @@ def train_steps(
     training: Training, tasks: Sequence[Task], *, settings: TrainSettings, processes: Processes = ALONE
 ) -> Iterator[StepReport]:
     """Train from ``training.step`` to the end, yielding after every step."""
-    encode = EncodeTexts(training.network, processes, settings.cached_texts, settings.precision == "bfloat16")
+    run = RunNetwork(training.network, processes, settings.cached_texts, settings.precision == "bfloat16")
     training.network.train()
     training.objectives.train()
     total = n_steps(tasks, settings)
@@ -137,7 +130,7 @@ def train_steps(
     while training.step < total:
         started = time.perf_counter()
         together = list(islice(batches, settings.accumulation))
-        loss = _gradients(encode, together, tasks, draw=(DROPOUT, settings.seed, training.step))
+        loss = _gradients(run, together, tasks, draw=(DROPOUT, settings.seed, training.step))
         processes.add_gradients(training.network.parameters())
         norm = float(nn.utils.clip_grad_norm_(training.parameters(), settings.max_grad_norm or float("inf")))
         _check_finite(loss, norm, training.step + 1, batches=together, tasks=tasks)
@@ -170,15 +163,12 @@ def _batches_from(first: int, tasks: Sequence[Task], settings: TrainSettings) ->
     return islice(chain.from_iterable(epochs), skipped, None)
 
 
-def _gradients(encode: EncodeTexts, batches: Sequence[Batch], tasks: Sequence[Task], *, draw: tuple[int, ...]) -> float:
+def _gradients(run: RunNetwork, batches: Sequence[Batch], tasks: Sequence[Task], *, draw: tuple[int, ...]) -> float:
     """Add the gradients of the mean loss of some batches to the parameters; return that loss."""
     losses = []
     for number, batch in enumerate(batches):
-        task = tasks[batch.data_set]
-        texts = task.texts_of(batch.rows)
-        loss_of = partial(task.loss, rows=batch.rows, texts=texts)
-        rows = task.tokens.rows(texts[0])
-        losses.append(backward(encode, rows, loss_of, draw=(*draw, number), scale=1 / len(batches)))
+        rows, loss_of = tasks[batch.data_set].batch(batch.rows)
+        losses.append(backward(run, rows, loss_of, draw=(*draw, number), scale=1 / len(batches)))
     return sum(losses) / len(losses)
 
 

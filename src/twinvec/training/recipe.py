@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from twinvec.choices import POOLINGS, Precision, StoredPrecision
+from twinvec.choices import NETWORK_KINDS, POOLINGS, NetworkKind, Precision, StoredPrecision
 from twinvec.data.roles import DataSource
-from twinvec.errors import InputError, UnknownNameError
+from twinvec.errors import InputError, UnknownNameError, check_name
 from twinvec.training.batches import Mixing
-from twinvec.training.dev_score import DEV_SCORES
-from twinvec.training.objectives import OBJECTIVES, build_objective
+from twinvec.training.dev_score import dev_kinds
+from twinvec.training.objectives import NETWORK_OBJECTIVES
 from twinvec.training.objectives.common import above_zero, true_or_false
 from twinvec.training.objectives.matryoshka import check_widths
 from twinvec.training.processes import seeded
@@ -105,11 +105,13 @@ def as_tuple(values: object, name: str) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """The model to start from. By default, ``pooling`` and ``max_tokens`` are the model's own.
+    """The model to start from, and the kind of ``network`` to train.
+
+    By default, ``pooling`` and ``max_tokens`` are the model's own.
 
     ``layers`` are the layers to keep, counted from 0, ``feed_forward`` the number of neurons to keep in each
     feed-forward layer, and ``special_tokens`` those to keep around a text; by default, all. ``static`` trains a table
-    of token vectors of this width instead. ``stored`` is the precision of the saved weights.
+    of token vectors of this width instead of a bi-encoder. ``stored`` is the precision of the saved weights.
     """
 
     start: str
@@ -121,10 +123,12 @@ class ModelPart:
     static: int | None = None
     stored: StoredPrecision = "float32"
     trust_pickle: bool = False
+    network: NetworkKind = "bi-encoder"
 
     def __post_init__(self) -> None:
-        if self.pooling is not None and self.pooling not in POOLINGS:
-            raise UnknownNameError("pooling", self.pooling, POOLINGS)
+        check_name("network", self.network, NETWORK_KINDS)
+        if self.pooling is not None:
+            check_name("pooling", self.pooling, POOLINGS)
         if not isinstance(self.start, str) or not self.start:
             raise InputError(f"start must be the folder or name of a model, got {self.start!r:.60}.")
         true_or_false("trust_pickle", self.trust_pickle)
@@ -138,10 +142,14 @@ class ModelPart:
             raise InputError(f"special_tokens must be strings, got {list(self.special_tokens)!r:.80}.")
         check_count("feed_forward", self.feed_forward, optional=True)
         check_count("static", self.static, optional=True)
+        check_name("stored", self.stored, get_args(StoredPrecision))
+        self._check_network()
+
+    def _check_network(self) -> None:
         if self.static is not None and (self.is_smaller or self.pooling):
             raise InputError("A static model has no layers, feed_forward, special_tokens or pooling.")
-        if self.stored not in get_args(StoredPrecision):
-            raise UnknownNameError("stored", self.stored, get_args(StoredPrecision))
+        if self.network != "bi-encoder" and (self.static is not None or self.pooling):
+            raise InputError(f"A {self.network} has no pooling or static.", hint="Remove these settings.")
 
     @property
     def is_smaller(self) -> bool:
@@ -162,8 +170,6 @@ class DataPart:
     teacher_precision: Precision = "float32"
 
     def __post_init__(self) -> None:
-        if self.objective not in OBJECTIVES:
-            raise UnknownNameError("objective", self.objective, OBJECTIVES)
         for name in ("matryoshka", "teachers"):
             object.__setattr__(self, name, as_tuple(getattr(self, name), name))
         if self.matryoshka:
@@ -174,16 +180,23 @@ class DataPart:
             raise InputError(f"options must be a table, got {self.options!r:.60}.", hint="Write {margin = 0.5}.")
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()}
         object.__setattr__(self, "options", options)
-        with seeded(0):  # builds an objective only to check its options
-            build_objective(self.objective, width=8, options=options, n_labels=3, teacher_widths=(8,))
-        wanted = OBJECTIVES[self.objective].examples
-        if self.source.kind != wanted:
-            raise InputError(f"The objective {self.objective!r} requires {wanted}, got {self.source.kind}.")
         above_zero("share", self.share)
-        if (self.objective == "distillation") != bool(self.teachers):
+
+    def check(self, network: NetworkKind) -> None:
+        """Refuse an objective, options, examples or teachers that do not fit the kind of network."""
+        kinds = NETWORK_OBJECTIVES[network]
+        check_name(f"objective of a {network}:", self.objective, kinds)
+        kind = kinds[self.objective]
+        with seeded(0):  # builds an objective only to check its options
+            kind.build({"width": 8, "n_labels": 3, "teacher_widths": (8,)}, self.options)
+        if self.source.kind not in kind.kinds:
+            wanted = " or ".join(kind.kinds)
+            raise InputError(f"The objective {self.objective!r} requires {wanted}, got {self.source.kind}.")
+        if (self.source.kind in kind.taught) != bool(self.teachers):
+            taught = " or ".join(kind.taught) or "no examples"
             raise InputError(
                 f"The objective {self.objective!r} does not work with the teachers {list(self.teachers)}.",
-                hint="Distillation requires at least one teacher; other objectives have none.",
+                hint=f"It requires at least one teacher for {taught}, and none for others.",
             )
 
 
@@ -200,8 +213,6 @@ class DevPart:
     keep: Keep = "best"
 
     def __post_init__(self) -> None:
-        if self.source.kind not in DEV_SCORES:
-            raise UnknownNameError("kind of dev examples:", self.source.kind, DEV_SCORES)
         for name in ("every", "patience"):
             check_count(name, getattr(self, name), optional=True)
         if self.keep not in get_args(Keep):
@@ -226,6 +237,9 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.data:
             raise InputError("A recipe requires at least one data set.", hint="Add a table [[data]] with a file.")
-        for source in self.test:
-            if source.kind not in DEV_SCORES:
-                raise UnknownNameError("kind of test examples:", source.kind, DEV_SCORES)
+        network = self.model.network
+        for part in self.data:
+            part.check(network)
+        named = [("test", source) for source in self.test] + ([("dev", self.dev.source)] if self.dev else [])
+        for use, source in named:
+            check_name(f"kind of {use} examples of a {network}:", source.kind, dev_kinds(network))

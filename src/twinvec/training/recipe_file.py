@@ -10,9 +10,10 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
+from twinvec.choices import NetworkKind
 from twinvec.data.roles import DataSource
-from twinvec.errors import InputError, UnknownNameError
-from twinvec.training.objectives import OBJECTIVES
+from twinvec.errors import InputError, UnknownNameError, check_name
+from twinvec.training.objectives import NETWORK_OBJECTIVES
 from twinvec.training.recipe import DataPart, DevPart, ModelPart, Recipe, TrainSettings, as_tuple
 
 if sys.version_info >= (3, 11):
@@ -66,25 +67,26 @@ def parse_recipe(content: Mapping[str, Any], root: Path) -> Recipe:
         raise InputError("The section [model] requires 'start': the folder or name of the model to start from.")
     _check_keys("key in [training]:", content.get("training", {}), _names(TrainSettings))
     dev = content.get("dev")
+    start = ModelPart(**model | {"start": _model(model["start"], root, "start")})
     return Recipe(
-        model=ModelPart(**model | {"start": _model(model["start"], root, "start")}),
-        data=tuple(_data(part, root) for part in content["data"]),
+        model=start,
+        data=tuple(_data(part, root, start.network) for part in content["data"]),
         training=TrainSettings(**content.get("training", {})),
         dev=None if dev is None else _dev(dev, root),
         test=tuple(_source(_as_table(part, "[[test]]"), root, where="[[test]]") for part in content.get("test", ())),
     )
 
 
-def _data(part: Mapping[str, Any], root: Path) -> DataPart:
+def _data(part: Mapping[str, Any], root: Path, network: NetworkKind) -> DataPart:
     rest = _as_table(part, "[[data]]")
     objective = rest.pop("objective", None)
-    if not isinstance(objective, str) or objective not in OBJECTIVES:
-        raise UnknownNameError("objective in [[data]]:", objective, OBJECTIVES)
+    check_name(f"objective of a {network} in [[data]]:", objective, NETWORK_OBJECTIVES[network])
     own = {name: rest.pop(name) for name in _names(DataPart) if name in rest}
     if "teachers" in own:
         own["teachers"] = tuple(_model(name, root, "teachers") for name in as_tuple(own["teachers"], "teachers"))
-    rest.setdefault("kind", OBJECTIVES[objective].examples)
-    return DataPart(source=_source(rest, root, where="[[data]]"), objective=objective, **own)
+    kind = NETWORK_OBJECTIVES[network][str(objective)]
+    rest.setdefault("kind", kind.taught[0] if own.get("teachers") and kind.taught else kind.examples)
+    return DataPart(source=_source(rest, root, where="[[data]]"), objective=str(objective), **own)
 
 
 def _dev(part: Mapping[str, Any], root: Path) -> DevPart:

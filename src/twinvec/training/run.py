@@ -91,7 +91,7 @@ def run_recipe(recipe: Recipe, target: Path, options: RunOptions = DEFAULT_OPTIO
     with ExitStack() as stack:
         processes.first(lambda: stack.enter_context(folder.locked()))
         processes.first(lambda: folder.check_identity(inputs.identity, force=options.force))
-        prepared = prepare(recipe, inputs, work=folder.path, processes=processes)
+        prepared = prepare(inputs, work=folder.path, processes=processes)
         training = start_training(prepared.network, prepared.tasks, settings=recipe.training, processes=processes)
         run = Run(recipe, folder, prepared, training, processes, options, inputs.identity)
         yield run.start()
@@ -129,7 +129,7 @@ class Run:
             step=self.training.step,
             n_steps=self.n_steps,
             n_rows=sum(len(task.examples) for task in tasks),
-            n_texts=sum(len(task.tokens) for task in tasks),
+            n_texts=sum(len(task.examples.texts) for task in tasks),
             is_packed=self.prepared.network.is_packed,
             first=None if dev is None or first is None else Score(dev.examples.name, dev.protocol, first),
         )

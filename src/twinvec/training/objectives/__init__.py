@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from twinvec.choices import DEFAULT_FEATURES
+from twinvec.choices import DEFAULT_FEATURES, NetworkKind
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.training.objectives.matryoshka import Matryoshka, check_widths, compare
 from twinvec.training.objectives.pairs import (
@@ -26,6 +26,7 @@ from twinvec.training.objectives.pairs import (
 from twinvec.training.objectives.ranking import RankingObjective, copies
 
 __all__ = [
+    "NETWORK_OBJECTIVES",
     "OBJECTIVES",
     "ContrastiveObjective",
     "CosentObjective",
@@ -47,18 +48,25 @@ class ObjectiveKind:
     """An objective that can be chosen by name.
 
     The constructor of ``objective`` takes and checks the ``sizes`` (of the model, the data or the teacher) and the
-    ``options``, listed here with their defaults.
+    ``options``, listed here with their defaults. ``taught`` are the kinds of its examples that require teachers.
     """
 
     name: str
     objective: type[nn.Module]
     sizes: tuple[str, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
+    taught: tuple[str, ...] = ()
 
     @property
     def examples(self) -> str:
-        """The kind of examples it requires: a key of ``twinvec.data.roles.KINDS``."""
+        """The kind of examples it requires: a key of ``twinvec.data.roles.KINDS``. ``also`` has other possible ones."""
         return str(self.objective.examples)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds of examples it can learn from, the usual one first."""
+        return (self.examples, *self.also)
 
     def build(self, sizes: Mapping[str, Any], options: Mapping[str, object]) -> nn.Module:
         """Build the objective from the sizes that it needs and the options, with defaults for missing options."""
@@ -84,8 +92,17 @@ OBJECTIVES: dict[str, ObjectiveKind] = {
             DistillationObjective,
             sizes=("width", "teacher_widths"),
             options={"loss": "mse", "similarity_weight": 0.0},
+            taught=("texts",),
         ),
     )
+}
+# Networks that make one vector per text have the same objectives.
+NETWORK_OBJECTIVES: dict[NetworkKind, dict[str, ObjectiveKind]] = {
+    "bi-encoder": OBJECTIVES,
+    "cross-encoder": {},
+    "poly-encoder": {},
+    "infersent": OBJECTIVES,
+    "dan": OBJECTIVES,
 }
 
 

@@ -1,4 +1,4 @@
-"""The network to train: a backbone with its readout, or a static table."""
+"""The bi-encoder: a backbone with its readout, one vector per text."""
 
 from __future__ import annotations
 
@@ -9,29 +9,24 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 import transformers
 from safetensors.numpy import save_file
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from twinvec.choices import StoredPrecision
-from twinvec.engine.batches import pad, plan_batches
+from twinvec.engine.batches import plan_batches
 from twinvec.engine.readout import readout_width
-from twinvec.engine.static import fill_static
 from twinvec.engine.torch import quiet
 from twinvec.engine.weights import pack_int8, read_weights
-from twinvec.errors import InputError
 from twinvec.files import read_json, write_json
-from twinvec.loading import load
 from twinvec.model.folder import WK, ModelFolder, Pooling
 from twinvec.model.save import module_path, write_model
-from twinvec.model.tokenizer import Tokenizer
 from twinvec.training.backbone import Backbone
 from twinvec.training.readout import POOLERS, make_head, wk_vectors, write_head
 from twinvec.types import Ids, Vectors
 
-__all__ = ["Network", "StaticNetwork", "start_table"]
+__all__ = ["Network", "UsedRows"]
 
 
 class UsedRows(nn.Module):  # type: ignore[misc] # torch is not typed here
@@ -142,67 +137,3 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
             save_file(pack_int8(weights), path / "model.safetensors", metadata={"format": "pt"})
         for index, head in enumerate(self.heads, start=2):
             write_head(head, path / module_path(index, self.folder.modules[index - 1]))
-
-
-TEXTS_PER_BATCH = 4096
-TOKENS_PER_BATCH = 512
-RARE = 1e-3  # a token of this frequency has half the weight of one that never occurs (a in Arora et al. 2017)
-
-
-class StaticNetwork(nn.Module):  # type: ignore[misc] # torch is not typed here
-    """A table of token vectors; a text is the mean of its tokens, scaled to length 1, without special tokens."""
-
-    is_packed = True
-    n_positions: int | None = None
-
-    def __init__(self, folder: ModelFolder, tokenizer: Tokenizer, table: Vectors) -> None:
-        super().__init__()
-        self.folder = folder
-        self.width = table.shape[1]
-        self.table = nn.Parameter(torch.from_numpy(table.copy()))
-        self._n_before, self._n_after = len(tokenizer.prefix), len(tokenizer.suffix)
-
-    def forward(self, rows: Sequence[Ids]) -> Tensor:
-        """The vectors of some texts, ``(texts, width)``; zeros for a text without tokens."""
-        bodies = [row[self._n_before : len(row) - self._n_after] for row in rows]
-        lengths = torch.tensor([0, *(len(body) for body in bodies)])
-        ids = torch.from_numpy(np.concatenate(bodies)) if bodies else torch.zeros(0, dtype=torch.int64)
-        device = self.table.device
-        starts = lengths.cumsum(0)[:-1].to(device)
-        return F.normalize(F.embedding_bag(ids.to(device), self.table, starts, mode="mean"), dim=-1)
-
-    def encode(self, rows: Sequence[Ids]) -> Vectors:
-        """The vectors of any number of texts, without gradients, ``(texts, width)``."""
-        with torch.inference_mode():
-            starts = range(0, len(rows), TEXTS_PER_BATCH)
-            parts = [self(rows[start : start + TEXTS_PER_BATCH]).cpu().numpy() for start in starts]
-        return np.concatenate(parts) if parts else np.zeros((0, self.width), dtype=np.float32)
-
-    def train_only(self, used: Ids) -> None:
-        """Do nothing: the full table is trained."""
-
-    def write(self, path: Path, *, stored: StoredPrecision = "float32") -> None:
-        """Write the model to ``path``, an existing empty folder."""
-        table = self.table.detach().cpu().numpy()
-        fill_static(path, self.folder.backbone / "tokenizer.json", table, precision=stored)
-
-
-def start_table(folder: ModelFolder, tokenizer: Tokenizer, width: int, counts: Ids) -> Vectors:
-    """The weighted first ``width`` principal components of a model's token vectors, ``(n_vocabulary, width)``.
-
-    ``counts`` is the number of occurrences of each token, ``(n_vocabulary,)``: a token of frequency p has the weight
-    ``RARE / (RARE + p)``, so that function words do not dominate a mean.
-    """
-    encoder = load(folder.path, long="cut")
-    if width > encoder.engine.width:
-        raise InputError(f"static is {width}, but the vectors of {folder.path} have the width {encoder.engine.width}.")
-    vectors = np.empty((len(counts), encoder.engine.width), dtype=np.float32)
-    for start in range(0, len(counts), TOKENS_PER_BATCH):
-        tokens = range(start, min(start + TOKENS_PER_BATCH, len(counts)))
-        batch = pad([tokenizer.add_special_tokens([i]) for i in tokens])
-        vectors[start : tokens.stop] = encoder.engine.runtime.vectors(batch)
-    vectors -= vectors.mean(axis=0)
-    values, axes = np.linalg.eigh(vectors.T.astype(np.float64) @ vectors)
-    components = vectors @ axes[:, np.argsort(-values, kind="stable")[:width]].astype(np.float32)
-    weights = RARE / (RARE + counts / max(counts.sum(), 1))
-    return np.ascontiguousarray(components * weights[:, None], dtype=np.float32)
