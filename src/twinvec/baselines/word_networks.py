@@ -8,8 +8,7 @@ is our own: ``embedder.json``, ``model.safetensors``, and ``words``, a folder of
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -163,8 +162,8 @@ def lstm_graph(weights: Mapping[str, Vectors], width: int, hidden: int) -> Graph
 class DanEmbedder(WordNetwork):
     """An embedder: a feed-forward network over the mean of the vectors of a text's words and bigrams.
 
-    ``folder`` is from ``twinvec.train`` with ``network = "dan"``. The vectors of bigrams are learned; a bigram finds its
-    vector by hashing, so different bigrams may share one.
+    ``folder`` is from ``twinvec.train`` with ``network = "dan"``. The vectors of bigrams are learned; a bigram finds
+    its vector by hashing, so different bigrams may share one.
     """
 
     kind = DAN

@@ -16,6 +16,7 @@ from twinvec.training.dev_score import DevScore
 from twinvec.training.networks.setup import Inputs, Setup, Source, Trainable
 from twinvec.training.networks.start import start_folder
 from twinvec.training.networks.texts import TextSetup
+from twinvec.training.networks.words import WordSetup, read_words
 from twinvec.training.processes import Processes
 from twinvec.training.recipe import ModelPart, Recipe
 from twinvec.training.recipe_file import recipe_as_toml, with_file_names
@@ -38,6 +39,8 @@ class NetworkType:
 # The objectives of each kind are in `objectives.NETWORK_OBJECTIVES`.
 NETWORKS: dict[NetworkKind, NetworkType] = {
     "bi-encoder": NetworkType(start_folder, TextSetup),
+    "infersent": NetworkType(read_words, WordSetup),
+    "dan": NetworkType(read_words, WordSetup),
 }
 
 

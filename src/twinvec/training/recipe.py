@@ -16,7 +16,17 @@ from twinvec.training.objectives.common import above_zero, true_or_false
 from twinvec.training.objectives.matryoshka import check_widths
 from twinvec.training.processes import seeded
 
-__all__ = ["DataPart", "DevPart", "ModelPart", "Recipe", "TrainSettings", "as_tuple", "check_count", "learning_rate"]
+__all__ = [
+    "WORD_NETWORKS",
+    "DataPart",
+    "DevPart",
+    "ModelPart",
+    "Recipe",
+    "TrainSettings",
+    "as_tuple",
+    "check_count",
+    "learning_rate",
+]
 
 TrainPrecision = Literal["float32", "bfloat16"]
 
@@ -90,6 +100,13 @@ def learning_rate(step: int, n_steps: int, settings: TrainSettings) -> float:
 
 
 Keep = Literal["best", "last"]
+WORD_NETWORKS: tuple[NetworkKind, ...] = ("infersent", "dan")
+# Settings of [model] and the networks that have them.
+WORD_SETTINGS: dict[str, tuple[NetworkKind, ...]] = {
+    "hidden": WORD_NETWORKS,
+    "train_words": WORD_NETWORKS,
+    "buckets": ("dan",),
+}
 
 
 def as_tuple(values: object, name: str) -> tuple[Any, ...]:
@@ -112,6 +129,10 @@ class ModelPart:
     ``layers`` are the layers to keep, counted from 0, ``feed_forward`` the number of neurons to keep in each
     feed-forward layer, and ``special_tokens`` those to keep around a text; by default, all. ``static`` trains a table
     of token vectors of this width instead of a bi-encoder. ``stored`` is the precision of the saved weights.
+
+    ``infersent`` and ``dan`` start from word vectors. ``hidden`` is the number of states of the LSTM in each direction,
+    or the width of DAN's layers; ``buckets`` the number of DAN's bigram vectors; ``train_words`` whether to change the
+    word vectors too, by default only in DAN.
     """
 
     start: str
@@ -124,6 +145,9 @@ class ModelPart:
     stored: StoredPrecision = "float32"
     trust_pickle: bool = False
     network: NetworkKind = "bi-encoder"
+    hidden: int | None = None
+    buckets: int | None = None
+    train_words: bool | None = None
 
     def __post_init__(self) -> None:
         check_name("network", self.network, NETWORK_KINDS)
@@ -140,8 +164,8 @@ class ModelPart:
             raise InputError(f"layers must be whole numbers, got {list(self.layers)}.")
         if not all(isinstance(token, str) for token in self.special_tokens):
             raise InputError(f"special_tokens must be strings, got {list(self.special_tokens)!r:.80}.")
-        check_count("feed_forward", self.feed_forward, optional=True)
-        check_count("static", self.static, optional=True)
+        for name in ("feed_forward", "static", "hidden", "buckets"):
+            check_count(name, getattr(self, name), optional=True)
         check_name("stored", self.stored, get_args(StoredPrecision))
         self._check_network()
 
@@ -150,6 +174,13 @@ class ModelPart:
             raise InputError("A static model has no layers, feed_forward, special_tokens or pooling.")
         if self.network != "bi-encoder" and (self.static is not None or self.pooling):
             raise InputError(f"A {self.network} has no pooling or static.", hint="Remove these settings.")
+        if self.train_words is not None:
+            true_or_false("train_words", self.train_words)
+        for name, networks in WORD_SETTINGS.items():
+            if getattr(self, name) is not None and self.network not in networks:
+                raise InputError(f"{name} is a setting of {' and '.join(networks)}, not of a {self.network}.")
+        if self.network in WORD_NETWORKS and self.is_smaller:
+            raise InputError(f"The network {self.network!r} has no layers, feed_forward or special_tokens to keep.")
 
     @property
     def is_smaller(self) -> bool:

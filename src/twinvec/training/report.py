@@ -16,7 +16,7 @@ from twinvec.extras import require
 from twinvec.files import write_json
 from twinvec.model.folder import WK, read_model_folder
 from twinvec.training.loop import StepReport
-from twinvec.training.recipe import Recipe
+from twinvec.training.recipe import WORD_NETWORKS, Recipe
 from twinvec.training.recipe_file import recipe_as_toml, with_file_names
 from twinvec.types import Array
 
@@ -73,13 +73,18 @@ The weights are stored as int8 with scales. Other libraries read them incorrectl
 ALL_LAYERS = """
 SBERT-WK reads the vectors from all layers. Other libraries do not know it and refuse this folder.
 """
+WORDS = """
+It is a network over word vectors. Other libraries cannot read this folder.
+"""
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
 def write_card(path: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
     """Write ``README.md``, and the scores as ``training/scores.json``."""
-    is_wk = not recipe.model.static and isinstance(read_model_folder(path).readout, WK)
-    only_ours = (INT8 if recipe.model.stored == "int8" else "") + (ALL_LAYERS if is_wk else "")
+    part = recipe.model
+    is_wk = part.network == "bi-encoder" and not part.static and isinstance(read_model_folder(path).readout, WK)
+    reasons = {ALL_LAYERS: is_wk, WORDS: part.network in WORD_NETWORKS, INT8: part.stored == "int8"}
+    only_ours = "".join(reason for reason, applies in reasons.items() if applies)
     (path / "README.md").write_text(card(recipe, finished, first=first, only_ours=only_ours), encoding="utf-8")
     scores = {"scores": [asdict(score) for score in finished.scores]}
     head = {"seed": recipe.training.seed, "step": finished.step, "dev_before": first}
@@ -107,8 +112,7 @@ A sentence encoder, trained from `{start}` with [Twinvec](https://pypi.org/proje
 ```python
 import twinvec
 
-encoder = twinvec.load("{name}")
-vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])
+{_usage(recipe, name)}
 ```
 {only_ours}
 ## Scores
@@ -133,6 +137,13 @@ Seed {recipe.training.seed}. `training/` holds this recipe, the log and the lear
 
 Made on {date.today().isoformat()} with Python {platform.python_version()}, {versions}.
 """
+
+
+def _usage(recipe: Recipe, name: str) -> str:
+    texts = '["A plane is taking off.", "An air plane is taking off."]'
+    if recipe.model.network in WORD_NETWORKS:
+        return f'twinvec.search_texts("An air plane is taking off.", {texts}, model="{name}")'
+    return f'encoder = twinvec.load("{name}")\nvectors = encoder.encode({texts})'
 
 
 def _scores(scores: tuple[Score, ...], first: float | None) -> str:
