@@ -125,7 +125,7 @@ class InferSentEmbedder(WordNetwork):
 
         def work(batch: list[int]) -> None:
             chosen = texts[batch]
-            tokens = pad([ids[starts[text] : starts[text] + counts[text]] for text in chosen])
+            tokens = pad([ids[starts[text] : starts[text] + counts[text]].tolist() for text in chosen])
             feed = {"mask": tokens.mask, "states": self.words.vectors[tokens.ids]}
             vectors[chosen] = self._session.run(None, feed)[0]
 
@@ -202,7 +202,7 @@ class DanEmbedder(WordNetwork):
         return mean_rows(table, rows.astype(np.int32), np.cumsum(totals) - totals, totals)
 
 
-def bigram_rows(ids: NDArray[np.int32], counts: Ids, n_buckets: int) -> Ids:
+def bigram_rows(ids: NDArray[np.int32] | Ids, counts: Ids, n_buckets: int) -> Ids:
     """The bucket of each pair of neighbors inside a text, ``(len(ids) - len(counts),)``; no count is 0.
 
     >>> bigram_rows(np.array([7, 8, 7, 8], dtype=np.int32), np.array([3, 1]), 1000).tolist()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -138,7 +139,7 @@ class InferSentNetwork(WordNetwork):
 class DanNetwork(WordNetwork):
     """Feed-forward layers of width ``hidden`` over the mean of all words and bigrams of a text (Iyyer et al. 2015).
 
-    The vectors of bigrams start as zeros, so that a bigram that was never seen in training changes nothing.
+    The vectors of bigrams are learned from zeros; a bigram finds its vector by hashing.
     """
 
     kind = DAN
@@ -206,9 +207,13 @@ class WordSetup(TextSetup):
         part, training = inputs.recipe.model, inputs.recipe.training
         self.words: WordVectors = inputs.start.words
         self.max_tokens = part.max_tokens or DEFAULT_MAX_TOKENS
-        chosen = {"trains_words": part.train_words, "dropout": training.dropout, "n_buckets": part.buckets}
+        chosen: dict[str, Any] = {
+            "trains_words": part.train_words,
+            "dropout": training.dropout,
+            "n_buckets": part.buckets,
+        }
         options = {name: value for name, value in chosen.items() if value is not None}
-        kind = InferSentNetwork if part.network == INFERSENT else DanNetwork
+        kind: type[InferSentNetwork | DanNetwork] = InferSentNetwork if part.network == INFERSENT else DanNetwork
         with seeded(NETWORK, training.seed):
             self.network: WordNetwork = kind(self.words, part.hidden or DEFAULT_HIDDEN, **options)
         self.tables = [self.tokens(examples) for examples in inputs.data]
