@@ -34,7 +34,9 @@ ClassifierName = Literal["logreg", "mlp"]
 CommandLines = Literal["json", "plain"]  # input lines of an external embedding program
 SweepPart = Literal["poolings", "layers", "wk", "whitening"]  # what a sweep varies
 Format = Literal["lines", "csv", "tsv", "jsonl", "parquet"]  # of tables
-ExampleKind = Literal["labelled_pairs", "scored_pairs", "marked_pairs", "triplets", "ranked", "texts"]
+ExampleKind = Literal[
+    "labelled_pairs", "scored_pairs", "marked_pairs", "scored_triplets", "triplets", "ranked", "texts"
+]
 NetworkKind = Literal["bi-encoder", "cross-encoder", "poly-encoder", "infersent", "dan"]  # what to train
 TrainPrecision = Literal["float32", "bfloat16"]
 TrainDevice = Literal["auto", "cpu", "cuda"]
@@ -86,6 +88,7 @@ DISTANCES: tuple[Distance, ...] = get_args(Distance)
 FEATURES: tuple[Feature, ...] = get_args(Feature)
 DEFAULT_FEATURES = FEATURES[:3]
 SCORE_OBJECTIVES = ("cosine", "cosent")  # objectives for scored pairs
+PAIR_SCORE_OBJECTIVES = ("bce", "mse")  # those of cross-encoders
 VECTOR_LOSSES: tuple[VectorLoss, ...] = get_args(VectorLoss)
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 

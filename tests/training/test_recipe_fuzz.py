@@ -73,7 +73,9 @@ def test_a_corrupted_recipe_is_read_literally_or_refused(tmp_path):
     file, again = tmp_path / "recipe.toml", tmp_path / "again.toml"
     n_good = 0
     for i in range(N_RECIPES):
-        content = recipe_bytes(mutated(RECIPES[i % len(RECIPES)], rng) if rng.random() < 0.85 else RECIPES[i % len(RECIPES)])
+        content = recipe_bytes(
+            mutated(RECIPES[i % len(RECIPES)], rng) if rng.random() < 0.85 else RECIPES[i % len(RECIPES)]
+        )
         file.write_bytes(damaged(content, rng) if rng.random() < 0.25 else content)
         try:
             recipe = read_recipe(file)

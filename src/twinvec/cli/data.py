@@ -106,7 +106,7 @@ def check(
     FILE is csv, tsv, jsonl or parquet (or plain lines, for texts), as its extension says; all but parquet may be
     gzipped. The kinds of examples and their columns: labelled_pairs (premise, hypothesis, label), scored_pairs (text1,
     text2, score), marked_pairs (text1, text2, and a label that is 0 or 1), triplets (anchor, positive, negative),
-    ranked (anchor, positive, and any number of negatives), texts (text).
+    scored_triplets (triplets with a margin), ranked (anchor, positive, and any number of negatives), texts (text).
 
     The exit code is 1 if training would reject the file.
     """

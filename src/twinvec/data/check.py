@@ -234,7 +234,7 @@ def _rows_with_equal(grid: Ids) -> Ids:
 
 def _label_counts(examples: Examples) -> dict[str, int]:
     values = find_kind(examples.kind).values
-    if examples.targets is None or values == "numbers":
+    if examples.targets is None or values not in ("names", "marks"):
         return {}
     names = ("0", "1") if values == "marks" else examples.labels
     counts = np.bincount(examples.targets.astype(np.int64), minlength=len(names))
@@ -267,7 +267,8 @@ def _target(survey: Survey, row: int) -> str:
     target = survey.examples.targets[row]
     if survey.examples.labels:
         return survey.examples.labels[int(target)]
-    low, high = survey.source.score_range
+    is_scaled = find_kind(survey.source.kind).values == "numbers"
+    low, high = survey.source.score_range if is_scaled else (0.0, 1.0)
     return f"{low + float(target) * (high - low):.4g}"
 
 

@@ -29,7 +29,8 @@ class Examples:
 
     ``texts`` has every distinct text once, in the order of first appearance. ``indices`` maps each text role to rows
     of ``texts``: ``(n,)`` int64, or ``(n, n_negatives)`` for the role negative of ranked examples. ``targets`` is
-    ``(n,)``: class numbers (int64, names in ``labels``), scores from 0 to 1, marks 0 and 1 (both float32), or None.
+    ``(n,)``: class numbers (int64, names in ``labels``), scores from 0 to 1, marks 0 and 1, margins (all three
+    float32), or None.
     """
 
     name: str
@@ -191,6 +192,7 @@ TARGET_ARRAYS: dict[TargetValues | None, Callable[..., tuple[Array | None, tuple
     "names": _classes,
     "numbers": _scores,
     "marks": lambda targets, source: (np.array(targets, dtype=np.float32), ()),
+    "margins": lambda targets, source: (np.array(targets, dtype=np.float32), ()),
     None: lambda targets, source: (None, ()),
 }
 

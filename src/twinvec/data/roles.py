@@ -27,7 +27,7 @@ __all__ = [
     "parse_roles",
 ]
 
-TargetValues = Literal["names", "numbers", "marks"]
+TargetValues = Literal["names", "numbers", "marks", "margins"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Kind:
     """The content of a row of examples.
 
     ``texts`` are the roles with one text each; ``many`` is a role with any number of texts. ``values`` is the type of
-    the target: a class name, a number in a range, or a mark (0 or 1). In a symmetric kind, the order of the two texts
-    does not matter. In a grouped kind, rows that share texts may be in one training batch.
+    the target: a class name, a number in a range, a mark (0 or 1), or a margin (any number). In a symmetric kind, the
+    order of the two texts does not matter. In a grouped kind, rows that share texts may be in one training batch.
     """
 
     name: ExampleKind
@@ -70,6 +70,13 @@ KINDS: dict[str, Kind] = {
         Kind("labelled_pairs", ("premise", "hypothesis"), target="label", values="names", is_grouped=True),
         Kind("scored_pairs", ("text1", "text2"), target="score", values="numbers", is_symmetric=True, is_grouped=True),
         Kind("marked_pairs", ("text1", "text2"), target="label", values="marks", is_symmetric=True, is_grouped=True),
+        Kind(
+            "scored_triplets",
+            ("anchor", "positive", "negative"),
+            target="margin",
+            values="margins",
+            is_grouped=True,
+        ),
         Kind("triplets", ("anchor", "positive", "negative"), is_grouped=True),
         Kind("ranked", ("anchor", "positive"), many="negative"),  # needs distinct texts in a batch
         Kind("texts", ("text",)),
@@ -243,6 +250,7 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "anchor": ("query", "question"),
     "positive": ("pos", "answer", "document"),
     "negative": ("neg", "hard_negative"),
+    "margin": ("score", "label"),
     "text": ("sentence", "content"),
 }
 

@@ -1,4 +1,4 @@
-"""Check one value of a file: a text, several texts, a label, a score or a mark. Errors name the line or row."""
+"""Check one value of a file: a text, several texts, a label, score, mark or margin. Errors name the line or row."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from twinvec.model.tokenizer import check_text
 
 __all__ = ["TARGETS", "one_text", "range_hint", "texts_of"]
 
+MAX_MARGIN = 1e30
 MARKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
 COMMON_RANGES = ((0, 1), (-1, 1), (0, 5), (0, 10), (0, 100))  # suggested in hints
 
@@ -73,16 +74,7 @@ def score_of(value: object, source: DataSource, *, where: str) -> float:
     >>> score_of("4.5", DataSource("a.csv", "scored_pairs", score_range=(0, 5)), where="a.csv, line 2")
     4.5
     """
-    try:
-        score = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        score = math.nan
-    if math.isnan(score):
-        raise RowError(
-            f"{where}: the score is {shown_json(value, 40)}, not a number.",
-            fault="score is not a number",
-            hint="Write a number, or remove the row.",
-        )
+    score = _number(value, "score", where=where)
     low, high = source.score_range
     if not low <= score <= high:
         raise RowError(
@@ -91,6 +83,34 @@ def score_of(value: object, source: DataSource, *, where: str) -> float:
             hint=range_hint(score),
         )
     return score
+
+
+def margin_of(value: object, source: DataSource, *, where: str) -> float:
+    """A teacher's margin: any finite number.
+
+    >>> margin_of("-3.5", DataSource("a.csv", "scored_triplets"), where="a.csv, line 2")
+    -3.5
+    """
+    margin = _number(value, "margin", where=where)
+    if abs(margin) > MAX_MARGIN:
+        raise RowError(
+            f"{where}: the margin is {margin:g}.", fault="margin too large", hint="Write a finite float32 number."
+        )
+    return margin
+
+
+def _number(value: object, what: str, *, where: str) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number):
+        raise RowError(
+            f"{where}: the {what} is {shown_json(value, 40)}, not a number.",
+            fault=f"{what} is not a number",
+            hint="Write a number, or remove the row.",
+        )
+    return number
 
 
 def range_hint(*scores: float) -> str:
@@ -151,4 +171,5 @@ TARGETS: dict[TargetValues, Callable[..., str | float | None]] = {
     "names": label_of,
     "numbers": score_of,
     "marks": mark_of,
+    "margins": margin_of,
 }

@@ -78,7 +78,8 @@ def _load(transformers: Any, folder: Path, config: Any) -> tuple[Any, Iterable[s
         return backbone, report["missing_keys"]
     torch = require("torch", extra="train", feature="Training")
     backbone = transformers.AutoModel.from_config(config, trust_remote_code=False)
-    weights = {name: torch.tensor(values) for name, values in read_weights(folder).items()}
+    prefix = f"{backbone.base_model_prefix}."  # in folders with a head
+    weights = {name.removeprefix(prefix): torch.tensor(values) for name, values in read_weights(folder).items()}
     return backbone, backbone.load_state_dict(weights, strict=False).missing_keys
 
 

@@ -131,29 +131,36 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
         """Whether texts are computed without padding."""
         return self._first_position is not None
 
-    def forward(self, rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-        """The states of the last layer, ``(texts, longest, width)``, and the token mask, ``(texts, longest)``."""
-        layers, mask = self._run(rows, n_layers=1)
+    def forward(self, rows: Sequence[Ids], types: Sequence[Ids] | None = None) -> tuple[Tensor, Tensor]:
+        """The states of the last layer, ``(texts, longest, width)``, and the token mask, ``(texts, longest)``.
+
+        ``types`` are the token types of each row; 0 by default.
+        """
+        layers, mask = self._run(rows, types, n_layers=1)
         return layers[0], mask
 
     def layers(self, rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
         """The states of all layers, embedding layer first, ``(layers + 1, texts, longest, width)``, and the mask."""
-        layers, mask = self._run(rows, n_layers=None)
+        layers, mask = self._run(rows, None, n_layers=None)
         # Some releases also return the states between the inner layers of ALBERT's groups.
         step = max(1, (len(layers) - 1) // int(getattr(self.model.config, "num_hidden_layers", len(layers))))
         return torch.stack(layers[::step]), mask
 
-    def _run(self, rows: Sequence[Ids], *, n_layers: int | None) -> tuple[list[Tensor], Tensor]:
+    def _run(
+        self, rows: Sequence[Ids], types: Sequence[Ids] | None, *, n_layers: int | None
+    ) -> tuple[list[Tensor], Tensor]:
         device = next(self.model.parameters()).device
         if self._first_position is None:
             batch = pad(rows)
             ids, mask = torch.from_numpy(batch.ids).to(device), torch.from_numpy(batch.mask).to(device)
-            return self._states(ids, n_layers, attention_mask=mask), mask
+            padded = None if types is None else torch.from_numpy(pad(types).ids).to(device)
+            return self._states(ids, padded, n_layers, attention_mask=mask), mask
         grid = make_grid([len(row) for row in rows], device)
         ids = torch.from_numpy(np.concatenate(rows).astype(np.int64)).to(device)[None]
         positions = self._positions(ids, grid)[None] + self._first_position
         with self._attention(ATTENTION):
-            layers = self._states(ids, n_layers, position_ids=positions, grid=grid)
+            packed = None if types is None else torch.from_numpy(np.concatenate(types)).to(device)[None]
+            layers = self._states(ids, packed, n_layers, position_ids=positions, grid=grid)
         return [grid.spread(states[0]) for states in layers], grid.mask.long()
 
     def _positions(self, ids: Tensor, grid: Grid) -> Tensor:
@@ -169,9 +176,10 @@ class Backbone(nn.Module):  # type: ignore[misc] # torch is not typed here
         n_skipped = before - torch.nn.functional.pad(before, (1, 0))[start]
         return torch.where(is_pad, -1, grid.positions - n_skipped)
 
-    def _states(self, ids: Tensor, n_layers: int | None, **more: Any) -> list[Tensor]:  # noqa: ANN401
+    def _states(self, ids: Tensor, types: Tensor | None, n_layers: int | None, **more: Any) -> list[Tensor]:  # noqa: ANN401
         if getattr(self.model.config, "type_vocab_size", 0):
-            more["token_type_ids"] = torch.zeros_like(ids)  # in some releases the default is not zero
+            # always given: in some releases the default is not zero
+            more["token_type_ids"] = torch.zeros_like(ids) if types is None else types
         result = self.model(input_ids=ids, output_hidden_states=n_layers is None, return_dict=True, **more)
         return [result.last_hidden_state] if n_layers else list(result.hidden_states)
 

@@ -91,7 +91,7 @@ DEV_SCORES: dict[str, Measure] = {
     "triplets": Measure("accuracy by {score}, %", triplet_accuracy),
     "ranked": Measure("first hit by {score}, %", first_hit_rate),
 }
-MORE_KINDS: dict[NetworkKind, tuple[str, ...]] = {}  # kinds of dev examples of some networks
+MORE_KINDS: dict[NetworkKind, tuple[str, ...]] = {"cross-encoder": ("labelled_pairs",)}
 
 
 def dev_kinds(network: NetworkKind) -> tuple[str, ...]:

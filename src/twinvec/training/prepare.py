@@ -13,6 +13,7 @@ from twinvec.model.hub import find_model
 from twinvec.model.identity import model_digest
 from twinvec.training.batches import Task
 from twinvec.training.dev_score import DevScore
+from twinvec.training.networks.pairs import PairSetup, read_pair_start
 from twinvec.training.networks.setup import Inputs, Setup, Source, Trainable
 from twinvec.training.networks.start import start_folder
 from twinvec.training.networks.texts import TextSetup
@@ -39,6 +40,7 @@ class NetworkType:
 # The objectives of each kind are in `objectives.NETWORK_OBJECTIVES`.
 NETWORKS: dict[NetworkKind, NetworkType] = {
     "bi-encoder": NetworkType(start_folder, TextSetup),
+    "cross-encoder": NetworkType(read_pair_start, PairSetup),
     "infersent": NetworkType(read_words, WordSetup),
     "dan": NetworkType(read_words, WordSetup),
 }

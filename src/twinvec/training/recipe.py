@@ -218,6 +218,8 @@ class DataPart:
         kinds = NETWORK_OBJECTIVES[network]
         check_name(f"objective of a {network}:", self.objective, kinds)
         kind = kinds[self.objective]
+        if self.matryoshka and network == "cross-encoder":
+            raise InputError(f"A {network} has no vectors, so matryoshka does not work.", hint="Remove matryoshka.")
         with seeded(0):  # builds an objective only to check its options
             kind.build({"width": 8, "n_labels": 3, "teacher_widths": (8,)}, self.options)
         if self.source.kind not in kind.kinds:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from twinvec.choices import NetworkKind
 from twinvec.extras import require
 from twinvec.files import write_json
 from twinvec.model.folder import WK, read_model_folder
@@ -67,15 +68,43 @@ Event = Started | StepReport | DevReport | Finished
 
 
 INT8 = """
-The weights are stored as int8 with scales. Other libraries read them incorrectly; give them the folder that
-`encoder.save(folder)` writes.
+The weights are stored as int8 with scales. Other libraries read them incorrectly; give them the folder that its
+method `save(folder)` writes.
 """
 ALL_LAYERS = """
 SBERT-WK reads the vectors from all layers. Other libraries do not know it and refuse this folder.
 """
 WORDS = """
-It is a network over word vectors. Other libraries cannot read this folder.
+Other libraries cannot read this folder.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class CardText:
+    """What a model card says about a kind of network."""
+
+    what: str = "A sentence encoder"
+    pipeline_tag: str = "sentence-similarity"
+    example: str = """encoder = twinvec.load("{name}")
+vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])"""
+
+
+ENCODER = CardText()
+WORD_NETWORK = CardText(
+    "A network over word vectors",
+    example="""texts = ["A plane is taking off.", "The cat sleeps."]
+twinvec.search_texts("An air plane is taking off.", texts, model="{name}")""",
+)
+CARD_TEXTS: dict[NetworkKind, CardText] = {
+    "infersent": WORD_NETWORK,
+    "dan": WORD_NETWORK,
+    "cross-encoder": CardText(
+        "A cross-encoder, which scores two texts together",
+        "text-ranking",
+        """scorer = twinvec.load_scorer("{name}")
+scores = scorer.score([("A plane is taking off.", "An air plane is taking off.")])""",
+    ),
+}
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
@@ -83,7 +112,8 @@ def write_card(path: Path, *, recipe: Recipe, finished: Finished, first: float |
     """Write ``README.md``, and the scores as ``training/scores.json``."""
     part = recipe.model
     is_wk = part.network == "bi-encoder" and not part.static and isinstance(read_model_folder(path).readout, WK)
-    reasons = {ALL_LAYERS: is_wk, WORDS: part.network in WORD_NETWORKS, INT8: part.stored == "int8"}
+    is_words = part.network in WORD_NETWORKS
+    reasons = {INT8: part.stored == "int8" and not is_words, ALL_LAYERS: is_wk, WORDS: is_words}
     only_ours = "".join(reason for reason, applies in reasons.items() if applies)
     (path / "README.md").write_text(card(recipe, finished, first=first, only_ours=only_ours), encoding="utf-8")
     scores = {"scores": [asdict(score) for score in finished.scores]}
@@ -96,23 +126,25 @@ def card(recipe: Recipe, finished: Finished, *, first: float | None, only_ours: 
     recipe = with_file_names(recipe)
     start = recipe.model.start
     name = finished.folder.name
-    tags = ["sentence-similarity", *([] if only_ours else ["sentence-transformers"])]
+    text = CARD_TEXTS.get(recipe.model.network, ENCODER)
+    tag = "text-classification" if _is_classifier(recipe) else text.pipeline_tag
+    tags = [tag, *([] if only_ours else ["sentence-transformers"])]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     return f"""---
 base_model: {start}
 library_name: twinvec
-pipeline_tag: sentence-similarity
+pipeline_tag: {tag}
 tags: [{", ".join(tags)}]
 ---
 
 # {name}
 
-A sentence encoder, trained from `{start}` with [Twinvec](https://pypi.org/project/twinvec/).
+{text.what}, trained from `{start}` with [Twinvec](https://pypi.org/project/twinvec/).
 
 ```python
 import twinvec
 
-{_usage(recipe, name)}
+{text.example.format(name=name)}
 ```
 {only_ours}
 ## Scores
@@ -139,11 +171,9 @@ Made on {date.today().isoformat()} with Python {platform.python_version()}, {ver
 """
 
 
-def _usage(recipe: Recipe, name: str) -> str:
-    texts = '["A plane is taking off.", "An air plane is taking off."]'
-    if recipe.model.network in WORD_NETWORKS:
-        return f'twinvec.search_texts("An air plane is taking off.", {texts}, model="{name}")'
-    return f'encoder = twinvec.load("{name}")\nvectors = encoder.encode({texts})'
+def _is_classifier(recipe: Recipe) -> bool:
+    """Whether the model is a cross-encoder that returns labels."""
+    return recipe.model.network == "cross-encoder" and recipe.data[0].source.kind == "labelled_pairs"
 
 
 def _scores(scores: tuple[Score, ...], first: float | None) -> str:

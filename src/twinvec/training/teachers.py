@@ -1,7 +1,7 @@
-"""The vectors of teachers, computed once per text and cached on disk.
+"""The vectors or margins of teachers, computed once and cached on disk.
 
-They go to the same vector cache as those of evaluations, a few thousand at a time, so a crash loses little, and another
-run over some of the same texts, with another student or seed, embeds only new texts.
+Vectors go to the same vector cache as those of evaluations, a few thousand at a time, so a crash loses little, and
+another run over some of the same texts, with another student or seed, embeds only new texts.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from pathlib import Path
 import numpy as np
 
 from twinvec.choices import Precision
+from twinvec.data.examples import Examples
 from twinvec.data.write import write_vectors
 from twinvec.embedder import TEXTS_PER_CALL, CachedEmbedder, ModelEmbedder
 from twinvec.errors import TrainingError
-from twinvec.files import mapped_vectors
+from twinvec.files import mapped_vectors, new_file
+from twinvec.pairs.cross_encoder import CrossEncoder, load_scorer
 from twinvec.training.processes import Processes
 from twinvec.types import Vectors
 from twinvec.vector_store import VectorStore, cache_folder, text_key
 from twinvec.vectors import unit_rows
 
-__all__ = ["joined_vectors", "teacher_vectors"]
+__all__ = ["joined_vectors", "teacher_margins", "teacher_vectors"]
 
 
 def teacher_vectors(
@@ -40,6 +42,40 @@ def teacher_vectors(
         if len(vectors) != len(texts) or vectors.dtype != np.float32:
             raise TrainingError(f"{path} does not hold vectors of {len(texts)} texts.", hint="Start over with --force.")
     return found
+
+
+def teacher_margins(
+    teachers: Sequence[str], examples: Examples, *, precision: Precision, work: Path, processes: Processes
+) -> Vectors:
+    """The margins of triplets by cross-encoders, ``(n,)``: the score of the positive minus that of the negative.
+
+    Scores are logits; several teachers are averaged. They are kept in a file in ``work``.
+    """
+    total = np.zeros(len(examples), dtype=np.float64)
+    for name in teachers:
+        teacher = load_scorer(name, precision=precision, activation="none", long="cut")
+        teacher.check_single()
+        path = work / f"teacher-{_file_name(teacher.identity, [examples.digest()])}.npy"
+        processes.first(partial(_make_margins, teacher, examples, path=path))
+        margins = np.asarray(mapped_vectors(path, hint="Start over with --force."))
+        if margins.shape != (len(examples), 1):
+            raise TrainingError(f"{path} does not hold the margins of {len(examples)} triplets.")
+        total += margins[:, 0]
+    return np.asarray(total / len(teachers), dtype=np.float32)
+
+
+def _make_margins(teacher: CrossEncoder, examples: Examples, *, path: Path) -> None:
+    if path.is_file():
+        return
+    anchor, positive, negative = (examples.indices[role] for role in ("anchor", "positive", "negative"))
+    texts = examples.texts
+    near, far = (
+        teacher.score([(texts[i], texts[j]) for i, j in zip(anchor, other, strict=True)])
+        for other in (positive, negative)
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(path, replace=True) as file:
+        np.save(file, (near - far)[:, None].astype(np.float32))
 
 
 def joined_vectors(parts: Sequence[Vectors]) -> Vectors:

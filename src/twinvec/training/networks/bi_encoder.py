@@ -26,7 +26,7 @@ from twinvec.training.backbone import Backbone
 from twinvec.training.readout import POOLERS, make_head, wk_vectors, write_head
 from twinvec.types import Ids, Vectors
 
-__all__ = ["Network", "UsedRows"]
+__all__ = ["ENCODE_TOKENS", "Network", "UsedRows", "train_only", "whole_table"]
 
 
 class UsedRows(nn.Module):  # type: ignore[misc] # torch is not typed here
@@ -55,6 +55,33 @@ class UsedRows(nn.Module):  # type: ignore[misc] # torch is not typed here
         with torch.no_grad():
             table.weight[self._used] = self.weight
         return table
+
+
+PADDING = 0  # the id of padding in ``pad``; masked, but looked up
+
+
+def train_only(backbone: Backbone, used: Ids) -> None:
+    """Train only these rows of the embedding table of a backbone."""
+    table = backbone.model.get_input_embeddings()
+    if not backbone.is_packed:
+        used = np.union1d(used, [PADDING])
+    if type(table) is nn.Embedding and len(used) < len(table.weight):
+        backbone.model.set_input_embeddings(UsedRows(table, used))
+
+
+@contextmanager
+def whole_table(backbone: Backbone) -> Iterator[None]:
+    """Use the full embedding table of a backbone inside the block."""
+    model = backbone.model
+    part = model.get_input_embeddings()
+    if not isinstance(part, UsedRows):
+        yield
+        return
+    model.set_input_embeddings(part.whole())
+    try:
+        yield
+    finally:
+        model.set_input_embeddings(part)
 
 
 ENCODE_TOKENS = 4096  # tokens per batch in ``encode``
@@ -94,7 +121,7 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
         was_training = self.training
         self.eval()
         try:
-            with torch.inference_mode(), self.whole_table():
+            with torch.inference_mode(), whole_table(self.backbone):
                 for batch in plan_batches([len(row) for row in rows], ENCODE_TOKENS):
                     vectors[batch] = self([rows[i] for i in batch]).float().cpu().numpy()
         finally:
@@ -103,27 +130,11 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
 
     def train_only(self, used: Ids) -> None:
         """Train only these rows of the embedding table; ``encode`` and ``write`` still use the full table."""
-        table = self.backbone.model.get_input_embeddings()
-        if type(table) is nn.Embedding and len(used) < len(table.weight):
-            self.backbone.model.set_input_embeddings(UsedRows(table, used))
-
-    @contextmanager
-    def whole_table(self) -> Iterator[None]:
-        """Use the full embedding table inside the block."""
-        model = self.backbone.model
-        part = model.get_input_embeddings()
-        if not isinstance(part, UsedRows):
-            yield
-            return
-        model.set_input_embeddings(part.whole())
-        try:
-            yield
-        finally:
-            model.set_input_embeddings(part)
+        train_only(self.backbone, used)
 
     def write(self, path: Path, *, stored: StoredPrecision = "float32") -> None:
         """Write the model to ``path``, an existing empty folder."""
-        with self.whole_table(), quiet(transformers.utils.logging):
+        with whole_table(self.backbone), quiet(transformers.utils.logging):
             self.backbone.model.save_pretrained(path)
         write_model(self.folder, path)
         # write_model replaces transformers' config.json, which has dropout rates meant only for training.

@@ -1,7 +1,8 @@
-"""Training objectives, which compare vectors and do not own an encoder.
+"""Training objectives, which compare vectors or logits and do not own an encoder.
 
-An objective is a small ``nn.Module``. Its attribute ``examples`` names the kind of examples it requires; the arguments
-of ``forward`` are the roles and the target of that kind, and it returns a scalar. ``compare`` calls any objective.
+An objective is a small ``nn.Module``. Its attribute ``examples`` names the kind of examples it requires. If it
+compares vectors, the arguments of ``forward`` are the roles and the target of that kind, and ``compare`` calls it.
+Objectives over the logits of pairs are in ``scores``.
 """
 
 from __future__ import annotations
@@ -24,16 +25,29 @@ from twinvec.training.objectives.pairs import (
     TripletObjective,
 )
 from twinvec.training.objectives.ranking import RankingObjective, copies
+from twinvec.training.objectives.scores import (
+    BceObjective,
+    LabelObjective,
+    MarginObjective,
+    MseObjective,
+    RankedScoresObjective,
+)
 
 __all__ = [
     "NETWORK_OBJECTIVES",
     "OBJECTIVES",
+    "PAIR_OBJECTIVES",
+    "BceObjective",
     "ContrastiveObjective",
     "CosentObjective",
     "CosineObjective",
     "DistillationObjective",
+    "LabelObjective",
+    "MarginObjective",
     "Matryoshka",
+    "MseObjective",
     "ObjectiveKind",
+    "RankedScoresObjective",
     "RankingObjective",
     "SoftmaxObjective",
     "TripletObjective",
@@ -96,10 +110,20 @@ OBJECTIVES: dict[str, ObjectiveKind] = {
         ),
     )
 }
+PAIR_OBJECTIVES: dict[str, ObjectiveKind] = {
+    kind.name: kind
+    for kind in (
+        ObjectiveKind("bce", BceObjective, also=("marked_pairs",)),
+        ObjectiveKind("mse", MseObjective),
+        ObjectiveKind("softmax", LabelObjective),
+        ObjectiveKind("ranking", RankedScoresObjective, options={"in_batch": 4}),
+        ObjectiveKind("margin", MarginObjective, also=("triplets",), taught=("triplets",)),
+    )
+}
 # Networks that make one vector per text have the same objectives.
 NETWORK_OBJECTIVES: dict[NetworkKind, dict[str, ObjectiveKind]] = {
     "bi-encoder": OBJECTIVES,
-    "cross-encoder": {},
+    "cross-encoder": PAIR_OBJECTIVES,
     "poly-encoder": {},
     "infersent": OBJECTIVES,
     "dan": OBJECTIVES,
