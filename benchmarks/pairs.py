@@ -158,7 +158,13 @@ def main() -> None:
         times = (show_seconds(row["seconds"][str(size)]) + "*" * (size in row["extrapolated"]) for size in SIZES)
         print(f"{row['name']:40}" + "".join(f"{each:>12}" for each in times))
     print("* extrapolated from a sample")
-    content = {"best_pair": best, "model": options.model.name, "rounds": options.rounds, "texts": source, "n_pairs": len(pairs)}
+    content = {
+        "best_pair": best,
+        "model": options.model.name,
+        "rounds": options.rounds,
+        "texts": source,
+        "n_pairs": len(pairs),
+    }
     write_result("pairs", {**content, "rival_batch_size": batch_size, "rows": rows})
 
 

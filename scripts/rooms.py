@@ -49,7 +49,7 @@ ROOMS: list[dict[str, str]] = [
     {"pairs": "cross- and poly-encoders: two texts in, one score out"},
     {"data": "tables in and out, training examples, checks, downloads"},
     {"search": "exact search, indexes, pairs, duplicates, hard negatives"},
-    {"baselines": "word vectors, tf-idf, BM25, Universal Sentence Encoder: other systems to compare models with"},
+    {"baselines": "word vectors, InferSent, DAN, tf-idf, BM25, USE: other systems to compare models with"},
     {
         "cluster": "k-means, agglomerative, communities, descriptions",
         "bulk": "embedding of data larger than memory, shards, Ray",

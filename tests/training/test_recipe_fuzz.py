@@ -38,6 +38,10 @@ RECIPES = [
         "training": {"seed": 3, "mixing": "proportional", "max_steps": 5, "cached_texts": 4, "dropout": 0.1},
         "data": [{"file": "t.tsv", "objective": "triplet", "options": {"margin": 0.5, "distance": "cosine"}}],
     },
+    {
+        "model": {"network": "dan", "start": "glove", "hidden": 64, "buckets": 100, "train_words": True},
+        "data": [{"file": "t.tsv", "objective": "ranking"}],
+    },
 ]
 
 
@@ -69,7 +73,9 @@ def test_a_corrupted_recipe_is_read_literally_or_refused(tmp_path):
     file, again = tmp_path / "recipe.toml", tmp_path / "again.toml"
     n_good = 0
     for i in range(N_RECIPES):
-        content = recipe_bytes(mutated(RECIPES[i % 2], rng) if rng.random() < 0.85 else RECIPES[i % 2])
+        content = recipe_bytes(
+            mutated(RECIPES[i % len(RECIPES)], rng) if rng.random() < 0.85 else RECIPES[i % len(RECIPES)]
+        )
         file.write_bytes(damaged(content, rng) if rng.random() < 0.25 else content)
         try:
             recipe = read_recipe(file)

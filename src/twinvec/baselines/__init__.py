@@ -1,5 +1,5 @@
-"""Other systems to compare models with: word vectors, tf-idf, BM25, the Universal Sentence Encoder. They can
-replace a model everywhere.
+"""Other systems to compare models with: word vectors, InferSent, DAN, tf-idf, BM25, the Universal Sentence Encoder.
+They can replace a model everywhere.
 
 A folder with ``embedder.json`` is an embedder of one of ``KINDS``. Its module is imported when it is opened.
 """
@@ -21,6 +21,8 @@ __all__ = ["KINDS", "open_baseline"]
 # kind -> class, called with the folder and the user's name for it
 KINDS = {
     "word-vectors": "twinvec.baselines.word_vectors:WordVectors",
+    "infersent": "twinvec.baselines.word_networks:InferSentEmbedder",
+    "dan": "twinvec.baselines.word_networks:DanEmbedder",
     "tfidf": "twinvec.baselines.lexical:TfidfEmbedder",
     "use": "twinvec.baselines.use:UseEmbedder",
 }

@@ -12,7 +12,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -37,9 +37,11 @@ from twinvec.progress import Progress
 from twinvec.types import Array, Ids, Vectors
 from twinvec.vector_store import cache_folder
 
-__all__ = ["WordSettings", "WordVectors", "convert_word_vectors", "open_word_vectors"]
+__all__ = ["WordSettings", "WordVectors", "convert_word_vectors", "open_word_vectors", "write_words"]
 
 logger = logging.getLogger(__name__)
+
+VectorsOf = Callable[[NDArray[np.int32], Ids], Vectors]  # rows of words, and their number per text
 
 KIND = "word-vectors"
 VECTORS, WORDS, INDEX, WEIGHTS, COMPONENTS = "vectors.npy", "words.txt", "index.npy", "weights.npy", "components.npy"
@@ -129,14 +131,18 @@ class WordVectors:
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
         """Vectors of the texts, ``(len(texts), width)``; a vector does not depend on the other texts."""
+        return self.embed_rows(texts, self.means, self.width)
+
+    def embed_rows(self, texts: Sequence[str], vectors_of: VectorsOf, width: int) -> Vectors:
+        """Vectors that ``vectors_of`` computes from :meth:`token_rows`, ``(len(texts), width)``; counts empty texts."""
         if isinstance(texts, str):
             raise InputError("Expected a list of texts, got one text.", hint="Put it in a list.")
         listed = check_texts(texts)
-        vectors = np.zeros((len(listed), self.width), dtype=np.float32)
+        vectors = np.zeros((len(listed), width), dtype=np.float32)
         n_empty = 0
         for first in range(0, len(listed), TEXTS_AT_ONCE):
             ids, counts = self.token_rows(listed[first : first + TEXTS_AT_ONCE])
-            vectors[first : first + TEXTS_AT_ONCE] = self.means(ids, counts)
+            vectors[first : first + TEXTS_AT_ONCE] = vectors_of(ids, counts)
             n_empty += int((counts == 0).sum())
         if n_empty and not self.n_empty:
             share = f"{n_empty:,} of {len(listed):,}"
@@ -297,6 +303,13 @@ def _copied(source: Path, target: Path) -> dict[str, Any]:
     for name in (VECTORS, WORDS, INDEX):
         shutil.copyfile(source / name, target / name)
     return read_json(source / EMBEDDER_FILE)
+
+
+def write_words(words: WordVectors, target: Path, vectors: Vectors) -> None:
+    """Write word vectors without weights to ``target``, an existing empty folder, with other ``vectors``."""
+    about = _copied(words.folder, target) | {"sif": None, "n_components": 0}
+    np.save(target / VECTORS, vectors)
+    write_json(target / EMBEDDER_FILE, about)
 
 
 def _weigh(folder: Path, a: float, texts: list[str], frequencies: Path | None) -> None:

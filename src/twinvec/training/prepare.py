@@ -18,6 +18,7 @@ from twinvec.training.networks.poly_encoder import PolySetup, poly_start
 from twinvec.training.networks.setup import Inputs, Setup, Source, Trainable
 from twinvec.training.networks.start import start_folder
 from twinvec.training.networks.texts import TextSetup
+from twinvec.training.networks.words import WordSetup, read_words
 from twinvec.training.processes import Processes
 from twinvec.training.recipe import ModelPart, Recipe
 from twinvec.training.recipe_file import recipe_as_toml, with_file_names
@@ -42,6 +43,8 @@ NETWORKS: dict[NetworkKind, NetworkType] = {
     "bi-encoder": NetworkType(start_folder, TextSetup),
     "poly-encoder": NetworkType(poly_start, PolySetup),
     "cross-encoder": NetworkType(read_pair_start, PairSetup),
+    "infersent": NetworkType(read_words, WordSetup),
+    "dan": NetworkType(read_words, WordSetup),
 }
 
 

@@ -17,7 +17,7 @@ from twinvec.choices import TrainDevice
 from twinvec.errors import DeviceError, TwinvecError
 from twinvec.types import Ids
 
-__all__ = ["ALONE", "CODES", "DROPOUT", "HEADS", "Processes", "find_processes", "seeded"]
+__all__ = ["ALONE", "DROPOUT", "HEADS", "NETWORK", "Processes", "find_processes", "seeded"]
 
 Result = TypeVar("Result")
 
@@ -117,7 +117,7 @@ def find_processes(device: TrainDevice = "auto") -> Processes:
     return Processes(rank, count, f"cuda:{index}" if has_cuda else "cpu")
 
 
-HEADS, DROPOUT, CODES = 0, 1, 2  # the first number of a seed, so that all seeds differ
+HEADS, DROPOUT, NETWORK = 0, 1, 2  # the first number of a seed, so that all seeds differ
 
 
 @contextmanager

@@ -17,7 +17,17 @@ from twinvec.training.objectives.common import above_zero, true_or_false
 from twinvec.training.objectives.matryoshka import check_widths
 from twinvec.training.processes import seeded
 
-__all__ = ["DataPart", "DevPart", "ModelPart", "Recipe", "TrainSettings", "as_tuple", "check_count", "learning_rate"]
+__all__ = [
+    "WORD_NETWORKS",
+    "DataPart",
+    "DevPart",
+    "ModelPart",
+    "Recipe",
+    "TrainSettings",
+    "as_tuple",
+    "check_count",
+    "learning_rate",
+]
 
 POOLED: tuple[NetworkKind, ...] = ("bi-encoder", "poly-encoder")  # networks whose pooling can be chosen
 TrainPrecision = Literal["float32", "bfloat16"]
@@ -92,6 +102,13 @@ def learning_rate(step: int, n_steps: int, settings: TrainSettings) -> float:
 
 
 Keep = Literal["best", "last"]
+WORD_NETWORKS: tuple[NetworkKind, ...] = ("infersent", "dan")
+# Settings of [model] and the networks that have them.
+WORD_SETTINGS: dict[str, tuple[NetworkKind, ...]] = {
+    "hidden": WORD_NETWORKS,
+    "train_words": WORD_NETWORKS,
+    "buckets": ("dan",),
+}
 
 
 def as_tuple(values: object, name: str) -> tuple[Any, ...]:
@@ -115,6 +132,10 @@ class ModelPart:
     feed-forward layer, and ``special_tokens`` those to keep around a text; by default, all. ``static`` trains a table
     of token vectors of this width instead of a bi-encoder. ``stored`` is the precision of the saved weights.
     ``codes`` is the number of codes of a poly-encoder.
+
+    ``infersent`` and ``dan`` start from word vectors. ``hidden`` is the number of states of the LSTM in each direction,
+    or the width of DAN's layers; ``buckets`` the number of DAN's bigram vectors; ``train_words`` whether to change the
+    word vectors too, by default only in DAN.
     """
 
     start: str
@@ -128,6 +149,9 @@ class ModelPart:
     trust_pickle: bool = False
     network: NetworkKind = "bi-encoder"
     codes: int | None = None
+    hidden: int | None = None
+    buckets: int | None = None
+    train_words: bool | None = None
 
     def __post_init__(self) -> None:
         check_name("network", self.network, NETWORK_KINDS)
@@ -144,9 +168,8 @@ class ModelPart:
             raise InputError(f"layers must be whole numbers, got {list(self.layers)}.")
         if not all(isinstance(token, str) for token in self.special_tokens):
             raise InputError(f"special_tokens must be strings, got {list(self.special_tokens)!r:.80}.")
-        check_count("feed_forward", self.feed_forward, optional=True)
-        check_count("static", self.static, optional=True)
-        check_count("codes", self.codes, optional=True)
+        for name in ("feed_forward", "static", "hidden", "buckets", "codes"):
+            check_count(name, getattr(self, name), optional=True)
         check_name("stored", self.stored, get_args(StoredPrecision))
         self._check_network()
 
@@ -159,6 +182,13 @@ class ModelPart:
             raise InputError(
                 f"codes is {self.codes} for a {self.network}.", hint=f"A poly-encoder has 1 to {MAX_CODES} codes."
             )
+        if self.train_words is not None:
+            true_or_false("train_words", self.train_words)
+        for name, networks in WORD_SETTINGS.items():
+            if getattr(self, name) is not None and self.network not in networks:
+                raise InputError(f"{name} is a setting of {' and '.join(networks)}, not of a {self.network}.")
+        if self.network in WORD_NETWORKS and self.is_smaller:
+            raise InputError(f"The network {self.network!r} has no layers, feed_forward or special_tokens to keep.")
 
     @property
     def is_smaller(self) -> bool:

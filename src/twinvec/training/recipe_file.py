@@ -114,9 +114,9 @@ def _as_table(found: object, where: str) -> dict[str, Any]:
 
 
 def _model(name: object, root: Path, key: str) -> str:
-    """The path of a folder next to the recipe, or the name of a model."""
+    """The path of a folder or file next to the recipe, or the name of a model."""
     text = _name(name, key)
-    return str(root / text) if os.path.isdir(root / text) else text  # isdir is also False for an impossible name
+    return str(root / text) if os.path.exists(root / text) else text  # also False for an impossible name
 
 
 def _name(value: object, key: str) -> str:

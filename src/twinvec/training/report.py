@@ -17,7 +17,7 @@ from twinvec.extras import require
 from twinvec.files import write_json
 from twinvec.model.folder import WK, read_model_folder
 from twinvec.training.loop import StepReport
-from twinvec.training.recipe import Recipe
+from twinvec.training.recipe import WORD_NETWORKS, Recipe
 from twinvec.training.recipe_file import recipe_as_toml, with_file_names
 from twinvec.types import Array
 
@@ -74,6 +74,9 @@ method `save(folder)` writes.
 ALL_LAYERS = """
 SBERT-WK reads the vectors from all layers. Other libraries do not know it and refuse this folder.
 """
+WORDS = """
+Other libraries cannot read this folder.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,14 @@ vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off.
 
 
 ENCODER = CardText()
+WORD_NETWORK = CardText(
+    "A network over word vectors",
+    example="""texts = ["A plane is taking off.", "The cat sleeps."]
+twinvec.search_texts("An air plane is taking off.", texts, model="{name}")""",
+)
 CARD_TEXTS: dict[NetworkKind, CardText] = {
+    "infersent": WORD_NETWORK,
+    "dan": WORD_NETWORK,
     "cross-encoder": CardText(
         "A cross-encoder, which scores two texts together",
         "text-ranking",
@@ -104,9 +114,11 @@ PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 def write_card(path: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
     """Write ``README.md``, and the scores as ``training/scores.json``."""
-    is_plain = recipe.model.network != "bi-encoder" or bool(recipe.model.static)
-    is_wk = not is_plain and isinstance(read_model_folder(path).readout, WK)
-    only_ours = (INT8 if recipe.model.stored == "int8" else "") + (ALL_LAYERS if is_wk else "")
+    part = recipe.model
+    is_wk = part.network == "bi-encoder" and not part.static and isinstance(read_model_folder(path).readout, WK)
+    is_words = part.network in WORD_NETWORKS
+    reasons = {INT8: part.stored == "int8" and not is_words, ALL_LAYERS: is_wk, WORDS: is_words}
+    only_ours = "".join(reason for reason, applies in reasons.items() if applies)
     (path / "README.md").write_text(card(recipe, finished, first=first, only_ours=only_ours), encoding="utf-8")
     scores = {"scores": [asdict(score) for score in finished.scores]}
     head = {"seed": recipe.training.seed, "step": finished.step, "dev_before": first}

@@ -32,7 +32,7 @@ from twinvec.training.networks.bi_encoder import Network
 from twinvec.training.networks.start import start_folder
 from twinvec.training.networks.texts import TextSetup
 from twinvec.training.objectives import NETWORK_OBJECTIVES
-from twinvec.training.processes import CODES, seeded
+from twinvec.training.processes import NETWORK, seeded
 from twinvec.training.readout import POOLERS
 from twinvec.training.recipe import ModelPart
 from twinvec.types import Array, Ids, Vectors
@@ -106,7 +106,7 @@ class PolySetup(TextSetup):
         recipe, start = self.inputs.recipe, self.inputs.start.path
         poly = read_poly_encoder(start) if is_poly_encoder(start) else None
         n_codes = len(poly.codes) if poly else recipe.model.codes or DEFAULT_CODES
-        with seeded(CODES, recipe.training.seed):
+        with seeded(NETWORK, recipe.training.seed):
             network = PolyNetwork(
                 folder, n_codes, trust_pickle=recipe.model.trust_pickle, dropout=recipe.training.dropout
             )

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from torch import nn
@@ -47,7 +48,7 @@ class TextSetup:
         if network is None:
             network = _static(part, folder, self.tokenizer, self.tables)
         network.folder = replace(network.folder, max_tokens=self.max_tokens)
-        self.network: Network | StaticNetwork = network
+        self.network: Any = network  # of a kind that encodes rows of tokens
 
     def make_network(self, folder: ModelFolder) -> Network:
         """The network to train, unless it is a static table."""
@@ -71,9 +72,13 @@ class TextSetup:
         rows = np.arange(len(tokens))
         return DevScore(examples, lambda network: Cosines(network.encode(tokens.rows(rows))))
 
+    def tokenize(self, texts: Sequence[str]) -> TokenTable:
+        """The tokens of some texts, truncated to ``max_tokens``."""
+        return tokenize(texts, self.tokenizer, self.max_tokens)
+
     def tokens(self, examples: Examples) -> TokenTable:
         """The tokens of all texts; warns if some are cut."""
-        table = tokenize(examples.texts, self.tokenizer, self.max_tokens)
+        table = self.tokenize(examples.texts)
         if table.n_cut and self.processes.is_first:
             share = f"{table.n_cut:,} of {len(table):,}"
             most = self.max_tokens

@@ -1,10 +1,10 @@
 """Train a bi-, poly- and cross-encoder from the same model on the same data, and compare them on test data.
 
-    python recipes/pairs.py OUT --start FOLDER --data $TWINVEC_DATA [--seeds 3] [--only stsb]
+    python recipes/three_encoders.py OUT --start FOLDER --data $TWINVEC_DATA [--seeds 3] [--only stsb]
 
 Two tasks. ``stsb``: similarity, trained and tested on the STS benchmark (bi- and cross-encoder, as in Table 2 of the
 SBERT paper). ``ranking``: find the sentence that follows from another one, trained and tested on SNLI (all three).
-Writes a model per system and seed to OUT, and the scores to OUT/pairs.json. A second run continues where it stopped.
+Writes a model per system and seed to OUT, and the scores to OUT/three-encoders.json. A second run continues.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import gzip
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import twinvec
+from twinvec.choices import NetworkKind
 from twinvec.data.write import write_rows
 from twinvec.evaluation.resampling import interval
 from twinvec.evaluation.statistics import Outcome, value_of
@@ -31,7 +32,7 @@ from twinvec.training import DataPart, DataSource, DevPart, ModelPart, Recipe, T
 N_CANDIDATES = 20
 SEED = 0
 RATES = {"stsb": 1e-4, "ranking": 1e-4}
-OBJECTIVES = {
+OBJECTIVES: dict[str, dict[NetworkKind, str]] = {
     "stsb": {"bi-encoder": "cosine", "cross-encoder": "bce"},
     "ranking": {"bi-encoder": "ranking", "poly-encoder": "ranking", "cross-encoder": "ranking"},
 }
@@ -81,7 +82,7 @@ class CosineScorer:
         self.name = self.identity = folder.name
         self._encoder = twinvec.load(folder)
 
-    def score(self, pairs: list[Pair]) -> NDArray[np.float32]:
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """The cosine of each pair."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         rows, vectors = {text: i for i, text in enumerate(texts)}, self._encoder.encode(texts)
@@ -96,7 +97,7 @@ def reciprocal_ranks(scorer: Scorer, queries: list[Query]) -> NDArray[np.float64
     return np.array([1 / (1 + (each[1:] >= each[0]).sum()) for each in scores])
 
 
-def recipe(task: str, network: str, start: Path, files: dict[str, Path], seed: int) -> Recipe:
+def recipe(task: str, network: NetworkKind, start: Path, files: dict[str, Path], seed: int) -> Recipe:
     """The recipe of one model; only the network and its objective differ within a task."""
     if task == "stsb":
         source = {name: DataSource(files[name], "scored_pairs", score_range=(0, 5)) for name in ("train", "dev")}
@@ -112,11 +113,11 @@ def recipe(task: str, network: str, start: Path, files: dict[str, Path], seed: i
     )
 
 
-def outcome(task: str, network: str, folder: Path, data: Path) -> Outcome:
+def outcome(task: str, network: NetworkKind, folder: Path, data: Path) -> Outcome:
     """The test result of a trained model."""
     if task == "stsb":
         return twinvec.evaluate(folder, "stsb", data, cache=None).results[0].outcome
-    scorer = CosineScorer(folder) if network == "bi-encoder" else twinvec.load_scorer(folder)
+    scorer: Scorer = CosineScorer(folder) if network == "bi-encoder" else twinvec.load_scorer(folder)
     ranks = reciprocal_ranks(scorer, read_queries(data / "nli/snli-test.tsv.gz"))
     return Outcome("snli", f"MRR x 100 of {N_CANDIDATES} candidates", "mean", ranks)
 
@@ -154,7 +155,9 @@ def main(out: Path, start: Path, data: Path, seeds: int, tasks: tuple[str, ...],
                 row |= {"low": round(low, 2), "high": round(high, 2)}
                 print(row, flush=True)
                 rows.append(row)
-    (out / "pairs.json").write_text(json.dumps({"start": start.name, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    (out / "three-encoders.json").write_text(
+        json.dumps({"start": start.name, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":
