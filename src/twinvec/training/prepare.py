@@ -69,6 +69,8 @@ def read_inputs(recipe: Recipe) -> Inputs:
     named["start model"] = kind.digest(start.path)
     teachers = dict.fromkeys(teacher for part in recipe.data for teacher in part.teachers)
     named |= {f"teacher {Path(name).name}": model_digest(find_model(name)) for name in teachers}
+    miners = dict.fromkeys(part.miner for part in recipe.data if part.is_mined)
+    named |= {f"miner {Path(name).name}": model_digest(find_model(name)) for name in miners}
     read = [*data, *([dev] if dev else [])]
     named |= {f"data {index} ({each.name})": each.digest() for index, each in enumerate(read, start=1)}
     return Inputs(recipe, start, data, dev, tuple(read_examples(source) for source in recipe.test), named)

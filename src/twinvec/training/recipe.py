@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from twinvec.choices import NETWORK_KINDS, POOLINGS, NetworkKind, Precision, StoredPrecision
+from twinvec.choices import DEFAULT_MODEL, NETWORK_KINDS, POOLINGS, NetworkKind, Precision, StoredPrecision
 from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, UnknownNameError, check_name
 from twinvec.model.poly_encoder import MAX_CODES
@@ -198,7 +198,12 @@ class ModelPart:
 
 @dataclass(frozen=True, slots=True)
 class DataPart:
-    """A data set and its objective. For distillation, ``teachers`` are models that run in ``teacher_precision``."""
+    """A data set and its objective.
+
+    For distillation, ``teachers`` are models that run in ``teacher_precision``. For ``cosine`` and ``cosent`` over
+    texts, they are scorers, and score ``mined`` pairs of each text with others, which the model ``miner`` finds similar
+    (augmented SBERT).
+    """
 
     source: DataSource
     objective: str
@@ -207,8 +212,18 @@ class DataPart:
     share: float = 1.0
     teachers: tuple[str, ...] = ()
     teacher_precision: Precision = "float32"
+    mined: int = 4
+    miner: str = DEFAULT_MODEL
+
+    @property
+    def is_mined(self) -> bool:
+        """Whether pairs are made from texts and scored by the teachers."""
+        return self.source.kind == "texts" and self.objective in ("cosine", "cosent")
 
     def __post_init__(self) -> None:
+        check_count("mined", self.mined, optional=False)
+        if not isinstance(self.miner, str) or not self.miner:
+            raise InputError(f"miner must be the folder or name of a model, got {self.miner!r:.60}.")
         for name in ("matryoshka", "teachers"):
             object.__setattr__(self, name, as_tuple(getattr(self, name), name))
         if self.matryoshka:

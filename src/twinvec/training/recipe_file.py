@@ -82,6 +82,8 @@ def _data(part: Mapping[str, Any], root: Path, network: NetworkKind) -> DataPart
     objective = rest.pop("objective", None)
     check_name(f"objective of a {network} in [[data]]:", objective, NETWORK_OBJECTIVES[network])
     own = {name: rest.pop(name) for name in _names(DataPart) if name in rest}
+    if "miner" in own:
+        own["miner"] = _model(own["miner"], root, "miner")
     if "teachers" in own:
         own["teachers"] = tuple(_model(name, root, "teachers") for name in as_tuple(own["teachers"], "teachers"))
     kind = NETWORK_OBJECTIVES[network][str(objective)]
@@ -155,7 +157,12 @@ def _with_paths(recipe: Recipe, change: Callable[[str | Path], str]) -> Recipe:
         recipe,
         model=replace(recipe.model, start=change(recipe.model.start)),
         data=tuple(
-            replace(part, source=moved(part.source), teachers=tuple(change(name) for name in part.teachers))
+            replace(
+                part,
+                source=moved(part.source),
+                teachers=tuple(change(name) for name in part.teachers),
+                miner=change(part.miner),
+            )
             for part in recipe.data
         ),
         dev=None if recipe.dev is None else replace(recipe.dev, source=moved(recipe.dev.source)),

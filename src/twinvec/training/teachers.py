@@ -25,7 +25,7 @@ from twinvec.types import Vectors
 from twinvec.vector_store import VectorStore, cache_folder, text_key
 from twinvec.vectors import unit_rows
 
-__all__ = ["joined_vectors", "teacher_margins", "teacher_vectors"]
+__all__ = ["file_name", "joined_vectors", "teacher_margins", "teacher_vectors"]
 
 
 def teacher_vectors(
@@ -35,7 +35,7 @@ def teacher_vectors(
     paths = []
     for name in teachers:
         teacher = ModelEmbedder(name, {"precision": precision, "long": "cut"})
-        paths.append(work / f"teacher-{_file_name(teacher.identity, texts)}.npy")
+        paths.append(work / f"teacher-{file_name(teacher.identity, texts)}.npy")
         processes.first(partial(_make, teacher, texts, path=paths[-1]))
     found = tuple(mapped_vectors(path, hint="Start over with --force.") for path in paths)
     for path, vectors in zip(paths, found, strict=True):
@@ -56,7 +56,7 @@ def teacher_margins(
         teacher = load_scorer(name, precision=precision, activation="none", long="cut")
         assert isinstance(teacher, CrossEncoder)  # load_scorer refuses an activation for other scorers
         teacher.check_single()
-        path = work / f"teacher-{_file_name(teacher.identity, [examples.digest()])}.npy"
+        path = work / f"teacher-{file_name(teacher.identity, [examples.digest()])}.npy"
         processes.first(partial(_make_margins, teacher, examples, path=path))
         margins = np.asarray(mapped_vectors(path, hint="Start over with --force."))
         if margins.shape != (len(examples), 1):
@@ -105,7 +105,7 @@ def _rows(store: VectorStore, texts: Sequence[str]) -> Iterator[tuple[str, Vecto
         yield from zip(part, store.of(part), strict=True)
 
 
-def _file_name(identity: str, texts: Sequence[str]) -> str:
+def file_name(identity: str, texts: Sequence[str]) -> str:
     """A unique name for one teacher's vectors of these texts."""
     state = hashlib.sha256(identity.encode())
     for text in texts:

@@ -17,6 +17,7 @@ from twinvec.model.folder import ModelFolder
 from twinvec.model.tokenizer import Tokenizer, load_tokenizer
 from twinvec.training.batches import TextTask, TokenTable, tokenize
 from twinvec.training.dev_score import Cosines, DevScore
+from twinvec.training.mined import scored_pairs
 from twinvec.training.networks.bi_encoder import Network
 from twinvec.training.networks.setup import Inputs
 from twinvec.training.networks.start import pruned
@@ -38,6 +39,11 @@ class TextSetup:
     """A bi-encoder, or a static table if the recipe has ``static``."""
 
     def __init__(self, inputs: Inputs, *, work: Path, processes: Processes) -> None:
+        mined = (
+            scored_pairs(part, examples, work=work, processes=processes) if part.is_mined else examples
+            for part, examples in zip(inputs.recipe.data, inputs.data, strict=True)
+        )
+        inputs = replace(inputs, data=tuple(mined))
         self.inputs, self.work, self.processes = inputs, work, processes
         part = inputs.recipe.model
         folder = pruned(part, inputs.start, work=work, processes=processes)
@@ -60,7 +66,11 @@ class TextSetup:
         recipe, examples = self.inputs.recipe, self.inputs.data[index]
         part = recipe.data[index]
         teachers = teacher_vectors(
-            part.teachers, examples.texts, precision=part.teacher_precision, work=self.work, processes=self.processes
+            () if part.is_mined else part.teachers,
+            examples.texts,
+            precision=part.teacher_precision,
+            work=self.work,
+            processes=self.processes,
         )
         with seeded(HEADS, recipe.training.seed, index):  # the initial weights of an objective's head
             objective = vector_objective(part, examples, self.network.width, teachers)

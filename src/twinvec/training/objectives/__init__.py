@@ -97,10 +97,10 @@ OBJECTIVES: dict[str, ObjectiveKind] = {
     kind.name: kind
     for kind in (
         ObjectiveKind("softmax", SoftmaxObjective, sizes=("width", "n_labels"), options={"features": DEFAULT_FEATURES}),
-        ObjectiveKind("cosine", CosineObjective),
+        ObjectiveKind("cosine", CosineObjective, also=("texts",), taught=("texts",)),
         ObjectiveKind("triplet", TripletObjective, options={"margin": 1.0, "distance": "euclidean"}),
         ObjectiveKind("ranking", RankingObjective, options={"scale": 20.0, "symmetric": False}),
-        ObjectiveKind("cosent", CosentObjective, options={"scale": 20.0}),
+        ObjectiveKind("cosent", CosentObjective, options={"scale": 20.0}, also=("texts",), taught=("texts",)),
         ObjectiveKind("contrastive", ContrastiveObjective, options={"margin": 0.5, "distance": "cosine"}),
         ObjectiveKind(
             "distillation",
