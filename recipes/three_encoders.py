@@ -174,7 +174,7 @@ def main(
                     twinvec.train(recipe(task, network, start, files, rate, seed), folder)  # noqa: B023 - called here
                 return folder
 
-            rate = max(rates or RATES, key=lambda each: dev_score(trained(each, 0)))  # noqa: B023 - called here
+            rate = max(rates or RATES, key=lambda each: dev_score(trained(each, 0)))
             for seed in range(seeds):
                 rows.append(measured(task, network, trained(rate, seed), data) | {"rate": rate, "seed": seed})
                 print(rows[-1], flush=True)
