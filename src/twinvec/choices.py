@@ -88,6 +88,7 @@ DISTANCES: tuple[Distance, ...] = get_args(Distance)
 FEATURES: tuple[Feature, ...] = get_args(Feature)
 DEFAULT_FEATURES = FEATURES[:3]
 SCORE_OBJECTIVES = ("cosine", "cosent")  # objectives for scored pairs
+PAIR_SCORE_OBJECTIVES = ("bce", "mse")  # those of cross-encoders
 VECTOR_LOSSES: tuple[VectorLoss, ...] = get_args(VectorLoss)
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 

@@ -10,7 +10,16 @@ import pytest
 
 import twinvec
 from training import write_pairs, write_sts
-from twinvec.choices import DEFAULT_SCORE_RANGE, DISTANCES, EXAMPLE_KINDS, FEATURES, SCORE_OBJECTIVES, VECTOR_LOSSES
+from twinvec.choices import (
+    DEFAULT_SCORE_RANGE,
+    DISTANCES,
+    EXAMPLE_KINDS,
+    FEATURES,
+    NETWORK_KINDS,
+    PAIR_SCORE_OBJECTIVES,
+    SCORE_OBJECTIVES,
+    VECTOR_LOSSES,
+)
 from twinvec.data.check import check_examples
 from twinvec.data.download import get_data_sets
 from twinvec.data.examples import read_examples
@@ -100,15 +109,17 @@ def test_every_word_of_the_options_is_known_to_the_library():
     pytest.importorskip("torch", reason="training needs the extra 'train'")
     from twinvec.training import OBJECTIVES
     from twinvec.training.dev_score import DEV_SCORES
-    from twinvec.training.objectives import common, pairs
+    from twinvec.training.objectives import NETWORK_OBJECTIVES, PAIR_OBJECTIVES, common, pairs
 
     assert set(common.DISTANCE_FUNCTIONS) == set(DISTANCES)
     assert set(pairs.FEATURE_FUNCTIONS) == set(FEATURES)
     assert set(pairs.LOSS_FUNCTIONS) == set(VECTOR_LOSSES)
     assert set(SCORE_OBJECTIVES) == {name for name, kind in OBJECTIVES.items() if kind.examples == "scored_pairs"}
-    assert {kind.examples for kind in OBJECTIVES.values()} == set(EXAMPLE_KINDS) and set(DEV_SCORES) < set(
-        EXAMPLE_KINDS
-    )
+    pair_scores = {name for name, kind in PAIR_OBJECTIVES.items() if kind.examples == "scored_pairs"}
+    assert set(PAIR_SCORE_OBJECTIVES) == pair_scores
+    assert set(NETWORK_OBJECTIVES) == set(NETWORK_KINDS)
+    kinds = {name for table in NETWORK_OBJECTIVES.values() for kind in table.values() for name in kind.kinds}
+    assert kinds == set(EXAMPLE_KINDS) and set(DEV_SCORES) < set(EXAMPLE_KINDS)
 
 
 def test_a_file_of_examples_is_checked_in_one_call(tmp_path, tiny_bert):

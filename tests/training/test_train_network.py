@@ -18,7 +18,7 @@ pytest.importorskip("transformers", reason="training needs the extra 'train'")
 from twinvec.model.tokenizer import load_tokenizer  # noqa: E402
 from twinvec.training.backbone import Backbone, make_grid, packed_attention  # noqa: E402
 from twinvec.training.batches import tokenize  # noqa: E402
-from twinvec.training.networks.bi_encoder import Network  # noqa: E402
+from twinvec.training.networks.bi_encoder import Network, whole_table  # noqa: E402
 from twinvec.training.readout import POOLERS  # noqa: E402
 
 TEXTS = [" ".join(WORDS[i : i + 1 + i % 11]) for i in range(20)]
@@ -103,7 +103,7 @@ def test_only_rows_that_occur_are_trained_and_the_others_keep_their_bits(tiny_be
             network(rows)[:, :5].sum().backward()
             optimizer.step()
             optimizer.zero_grad()
-    with part.whole_table():
+    with whole_table(part.backbone):
         tables = [network.backbone.model.get_input_embeddings().weight.detach() for network in (whole, part)]
     assert torch.equal(tables[0], tables[1])
     unused = np.setdiff1d(np.arange(len(before)), used)

@@ -449,6 +449,13 @@ def test_dropout_draws_the_same_in_both_passes_of_cached_gradients(tiny_bert):
     assert not torch.equal(seen[0][1], seen[1][1])
 
 
+@pytest.mark.parametrize("family", ["mpnet", "modernbert"])
+def test_a_network_that_pads_its_texts_is_trained_too(family, tiny_folders, tmp_path):
+    """The id of padding need not occur in any text."""
+    run(make_recipe(tmp_path, tiny_folders[family], max_steps=3), tmp_path / "model")
+    assert twinvec.load(tmp_path / "model").encode(["the cat"]).shape == (1, 32)
+
+
 @pytest.mark.parametrize("teachers", [("mpnet",), ("mpnet", "roberta")])
 def test_distilling_brings_the_student_near_its_teachers(tmp_path, tiny_folders, teachers):
     texts = [" ".join((WORDS[i % 17], WORDS[(3 * i + 1) % 23], WORDS[(7 * i + 2) % 29])) for i in range(60)]

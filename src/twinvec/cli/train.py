@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from twinvec.choices import DEFAULT_FEATURES, DISTANCES, FEATURES, NLI_LABELS, SCORE_OBJECTIVES
+from twinvec.choices import (
+    DEFAULT_FEATURES,
+    DISTANCES,
+    FEATURES,
+    NLI_LABELS,
+    PAIR_SCORE_OBJECTIVES,
+    SCORE_OBJECTIVES,
+)
 from twinvec.cli.options import split_labels
 from twinvec.cli.screen import CleanErrors
 from twinvec.cli.train_options import (
@@ -38,7 +45,7 @@ class RecipeOrCommand(CleanErrors):
 
 @click.group(cls=RecipeOrCommand)
 def train() -> None:
-    """Train a siamese or triplet network, from a recipe or from one file and options.
+    """Train a siamese or triplet network or a cross-encoder, from a recipe or from one file and options.
 
     \b
       twinvec train RECIPE.toml -o FOLDER
@@ -72,8 +79,8 @@ def recipe(recipe: Path, output: OutputChoice, *, trust_pickle: bool) -> None:
     multiple=True,
     type=click.Choice(FEATURES),
     metavar="FEATURE",
-    default=DEFAULT_FEATURES,
-    help="Input of the classifier, from the two vectors: u, v, |u-v| or u*v. Repeatable.",
+    help="Input of the classifier, from the two vectors: u, v, |u-v| or u*v. Repeatable. Default: the first three; "
+    "a cross-encoder has no vectors.",
 )
 @train_options
 @output_options
@@ -87,7 +94,9 @@ def nli(
     output: OutputChoice,
 ) -> None:
     """Train on FILE (columns premise, hypothesis and label) with a softmax classifier over u, v and |u - v|."""
-    part = data.part("labelled_pairs", "softmax", {"features": features}, labels=labels, ignore_labels=ignore_label)
+    defaults = {} if choice.network == "cross-encoder" else {"features": DEFAULT_FEATURES}
+    options = {"features": features} if features else defaults
+    part = data.part("labelled_pairs", "softmax", options, labels=labels, ignore_labels=ignore_label)
     run_training(choice.recipe(part), output)
 
 
@@ -96,17 +105,25 @@ def nli(
 @score_range_option
 @click.option(
     "--objective",
-    type=click.Choice(SCORE_OBJECTIVES),
-    default="cosine",
-    help="cosine: squared error of the cosine, as in the paper. cosent: ranking loss on the cosines.",
+    type=click.Choice((*SCORE_OBJECTIVES, *PAIR_SCORE_OBJECTIVES)),
+    help="cosine: squared error of the cosine, as in the paper (default). cosent: ranking loss on the cosines. For "
+    "cross-encoders, bce: binary cross-entropy (default); mse: squared error of the score.",
 )
 @train_options
 @output_options
 def sts(
-    *, data: TrainData, score_range: tuple[float, float], objective: str, choice: TrainChoice, output: OutputChoice
+    *,
+    data: TrainData,
+    score_range: tuple[float, float],
+    objective: str | None,
+    choice: TrainChoice,
+    output: OutputChoice,
 ) -> None:
     """Train on FILE (columns text1, text2 and score). The paper trains 4 epochs on STSb."""
-    run_training(choice.recipe(data.part("scored_pairs", objective, {}, score_range=score_range)), output)
+    objectives = PAIR_SCORE_OBJECTIVES if choice.network == "cross-encoder" else SCORE_OBJECTIVES
+    run_training(
+        choice.recipe(data.part("scored_pairs", objective or objectives[0], {}, score_range=score_range)), output
+    )
 
 
 @train.command(short_help="Learn from triplets: anchor, positive, negative.")
@@ -123,14 +140,20 @@ def triplets(*, data: TrainData, margin: float, distance: str, choice: TrainChoi
 
 @train.command(short_help="Rank within the batch: anchor, positive, and optional negatives.")
 @data_options
-@click.option("--scale", type=float, default=20.0, help="Factor that multiplies the cosines.")
+@click.option("--scale", type=float, help="Factor that multiplies the cosines. Default: 20.")
 @click.option("--symmetric", is_flag=True, help="Also rank the anchors for each positive.")
 @train_options
 @output_options
-def ranking(*, data: TrainData, scale: float, symmetric: bool, choice: TrainChoice, output: OutputChoice) -> None:
+def ranking(
+    *, data: TrainData, scale: float | None, symmetric: bool, choice: TrainChoice, output: OutputChoice
+) -> None:
     """Train on FILE (columns anchor, positive and, optionally, negatives).
 
     The positives of the other pairs in the batch serve as negatives. Large batches help; with --cached-texts they need
-    no more memory. A copy of a text is never its negative.
+    no more memory. A copy of a text is never its negative. A cross-encoder ranks the positive among its negatives and
+    the positives of four other pairs.
     """
-    run_training(choice.recipe(data.part("ranked", "ranking", {"scale": scale, "symmetric": symmetric})), output)
+    given = {"scale": scale} if scale is not None else {}
+    given |= {"symmetric": True} if symmetric else {}
+    defaults = {} if choice.network == "cross-encoder" else {"scale": 20.0, "symmetric": False}
+    run_training(choice.recipe(data.part("ranked", "ranking", defaults | given)), output)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from twinvec.choices import DEFAULT_MODEL, DEFAULT_SCORE_RANGE, POOLINGS, TRAIN_DEVICES, TRAIN_PRECISIONS
+from twinvec.choices import (
+    DEFAULT_MODEL,
+    DEFAULT_SCORE_RANGE,
+    NETWORK_KINDS,
+    POOLINGS,
+    TRAIN_DEVICES,
+    TRAIN_PRECISIONS,
+)
 from twinvec.cli.options import (
     MODEL_VARIABLE,
     Columns,
@@ -23,7 +30,7 @@ from twinvec.cli.screen import if_interrupted
 from twinvec.errors import TwinvecError
 
 if TYPE_CHECKING:
-    from twinvec.choices import ExampleKind
+    from twinvec.choices import ExampleKind, NetworkKind
     from twinvec.training import DataPart, DataSource, Recipe
 
 __all__ = [
@@ -53,6 +60,7 @@ class TrainChoice:
     every: int | None
     patience: int | None
     test: tuple[str, ...]
+    network: NetworkKind
     epochs: int
     batch_size: int
     learning_rate: float
@@ -78,7 +86,9 @@ class TrainChoice:
             each.name: getattr(self, each.name) for each in fields(TrainSettings) if each.name != "mixing"
         }
         return Recipe(
-            model=ModelPart(self.start, self.pooling, self.max_tokens, trust_pickle=self.trust_pickle),
+            model=ModelPart(
+                self.start, self.pooling, self.max_tokens, trust_pickle=self.trust_pickle, network=self.network
+            ),
             data=(data,),
             training=TrainSettings(**settings),
             dev=None if self.dev is None else DevPart(self._scored(self.dev), self.every, self.patience),
@@ -210,6 +220,12 @@ TRAIN_OPTIONS: dict[str, Decorator] = {
     ),
     "patience": _number("patience", None, "Stop after this many dev scores without improvement.", COUNT),
     "test": click.option("--test", multiple=True, metavar="FILE", help="Evaluate the result on this file. Repeatable."),
+    "network": click.option(
+        "--network",
+        type=click.Choice(NETWORK_KINDS),
+        default="bi-encoder",
+        help="What to train. A cross-encoder reads two texts together and returns a score or labels.",
+    ),
     "epochs": _number("epochs", 1, "Passes over the data.", COUNT),
     "batch_size": _number("batch-size", 16, "Examples per batch, over all processes.", COUNT),
     "learning_rate": _number("learning-rate", 2e-5, "Highest learning rate.", float),

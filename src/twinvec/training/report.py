@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from twinvec.choices import NetworkKind
 from twinvec.extras import require
 from twinvec.files import write_json
 from twinvec.model.folder import WK, read_model_folder
@@ -67,22 +68,47 @@ Event = Started | StepReport | DevReport | Finished
 
 
 INT8 = """
-The weights are stored as int8 with scales. Other libraries read them incorrectly; give them the folder that
-`encoder.save(folder)` writes.
+The weights are stored as int8 with scales. Other libraries read them incorrectly; give them the folder that its
+method `save(folder)` writes.
 """
 ALL_LAYERS = """
 SBERT-WK reads the vectors from all layers. Other libraries do not know it and refuse this folder.
 """
-POLY_ENCODER = """
-It is a poly-encoder. The code above embeds the candidates; `twinvec.load_scorer("{name}")` scores and ranks them for a
-query, given first. Other libraries load only the part that embeds.
-"""
+
+
+@dataclass(frozen=True, slots=True)
+class CardText:
+    """What a model card says about a kind of network."""
+
+    what: str = "A sentence encoder"
+    pipeline_tag: str = "sentence-similarity"
+    example: str = """encoder = twinvec.load("{name}")
+vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])"""
+
+
+ENCODER = CardText()
+CARD_TEXTS: dict[NetworkKind, CardText] = {
+    "cross-encoder": CardText(
+        "A cross-encoder, which scores two texts together",
+        "text-ranking",
+        """scorer = twinvec.load_scorer("{name}")
+scores = scorer.score([("A plane is taking off.", "An air plane is taking off.")])""",
+    ),
+    "poly-encoder": CardText(
+        "A poly-encoder, which scores candidates for a query",
+        "text-ranking",
+        """scorer = twinvec.load_scorer("{name}")  # the query is the first text of a pair
+scores = scorer.score([("A plane is taking off.", "An air plane is taking off.")])
+encoder = twinvec.load("{name}")  # embeds candidates; the only part that other libraries load""",
+    ),
+}
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
 def write_card(path: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
     """Write ``README.md``, and the scores as ``training/scores.json``."""
-    is_wk = not recipe.model.static and isinstance(read_model_folder(path).readout, WK)
+    is_plain = recipe.model.network != "bi-encoder" or bool(recipe.model.static)
+    is_wk = not is_plain and isinstance(read_model_folder(path).readout, WK)
     only_ours = (INT8 if recipe.model.stored == "int8" else "") + (ALL_LAYERS if is_wk else "")
     (path / "README.md").write_text(card(recipe, finished, first=first, only_ours=only_ours), encoding="utf-8")
     scores = {"scores": [asdict(score) for score in finished.scores]}
@@ -95,27 +121,27 @@ def card(recipe: Recipe, finished: Finished, *, first: float | None, only_ours: 
     recipe = with_file_names(recipe)
     start = recipe.model.start
     name = finished.folder.name
-    tags = ["sentence-similarity", *([] if only_ours else ["sentence-transformers"])]
+    text = CARD_TEXTS.get(recipe.model.network, ENCODER)
+    tag = "text-classification" if _is_classifier(recipe) else text.pipeline_tag
+    tags = [tag, *([] if only_ours else ["sentence-transformers"])]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
-    notes = only_ours + (POLY_ENCODER.format(name=name) if recipe.model.network == "poly-encoder" else "")
     return f"""---
 base_model: {start}
 library_name: twinvec
-pipeline_tag: sentence-similarity
+pipeline_tag: {tag}
 tags: [{", ".join(tags)}]
 ---
 
 # {name}
 
-A sentence encoder, trained from `{start}` with [Twinvec](https://pypi.org/project/twinvec/).
+{text.what}, trained from `{start}` with [Twinvec](https://pypi.org/project/twinvec/).
 
 ```python
 import twinvec
 
-encoder = twinvec.load("{name}")
-vectors = encoder.encode(["A plane is taking off.", "An air plane is taking off."])
+{text.example.format(name=name)}
 ```
-{notes}
+{only_ours}
 ## Scores
 
 {_scores(finished.scores, first)}
@@ -138,6 +164,11 @@ Seed {recipe.training.seed}. `training/` holds this recipe, the log and the lear
 
 Made on {date.today().isoformat()} with Python {platform.python_version()}, {versions}.
 """
+
+
+def _is_classifier(recipe: Recipe) -> bool:
+    """Whether the model is a cross-encoder that returns labels."""
+    return recipe.model.network == "cross-encoder" and recipe.data[0].source.kind == "labelled_pairs"
 
 
 def _scores(scores: tuple[Score, ...], first: float | None) -> str:

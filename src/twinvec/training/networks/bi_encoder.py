@@ -57,9 +57,14 @@ class UsedRows(nn.Module):  # type: ignore[misc] # torch is not typed here
         return table
 
 
+PADDING = 0  # the id of padding in ``pad``; masked, but looked up
+
+
 def train_only(backbone: Backbone, used: Ids) -> None:
     """Train only these rows of the embedding table of a backbone."""
     table = backbone.model.get_input_embeddings()
+    if not backbone.is_packed:
+        used = np.union1d(used, [PADDING])
     if type(table) is nn.Embedding and len(used) < len(table.weight):
         backbone.model.set_input_embeddings(UsedRows(table, used))
 
