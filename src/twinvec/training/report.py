@@ -104,11 +104,14 @@ CARD_TEXTS: dict[NetworkKind, CardText] = {
         """scorer = twinvec.load_scorer("{name}")
 scores = scorer.score([("A plane is taking off.", "An air plane is taking off.")])""",
     ),
+    "poly-encoder": CardText(
+        "A poly-encoder, which scores candidates for a query",
+        "text-ranking",
+        """scorer = twinvec.load_scorer("{name}")  # the query is the first text of a pair
+scores = scorer.score([("A plane is taking off.", "An air plane is taking off.")])
+encoder = twinvec.load("{name}")  # embeds candidates; the only part that other libraries load""",
+    ),
 }
-POLY_ENCODER = """
-It is a poly-encoder. The code above embeds the candidates; `twinvec.load_scorer("{name}")` scores and ranks them for a
-query, given first. Other libraries load only the part that embeds.
-"""
 PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 
 
@@ -134,7 +137,6 @@ def card(recipe: Recipe, finished: Finished, *, first: float | None, only_ours: 
     tag = "text-classification" if _is_classifier(recipe) else text.pipeline_tag
     tags = [tag, *([] if only_ours else ["sentence-transformers"])]
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
-    notes = only_ours + (POLY_ENCODER.format(name=name) if recipe.model.network == "poly-encoder" else "")
     return f"""---
 base_model: {start}
 library_name: twinvec
@@ -151,7 +153,7 @@ import twinvec
 
 {text.example.format(name=name)}
 ```
-{notes}
+{only_ours}
 ## Scores
 
 {_scores(finished.scores, first)}
