@@ -296,7 +296,7 @@ def _limit(
 def is_scorer_folder(name: str | os.PathLike[str]) -> bool:
     """Whether this is a folder for :func:`load_scorer`; False for names of models elsewhere."""
     path = Path(name).expanduser()
-    return os.path.isdir(path) and is_classifier(path)
+    return os.path.isdir(path) and (is_classifier(path) or is_poly_encoder(path))
 
 
 def as_scorer(scorer: ScorerLike) -> Scorer:
