@@ -19,7 +19,7 @@ from twinvec.evaluation.statistics import STATISTICS, Outcome, statistic_of
 from twinvec.extras import require
 from twinvec.types import Array
 
-__all__ = ["Compared", "Comparison", "compare_evaluations"]
+__all__ = ["Compared", "Comparison", "compare_evaluations", "compare_outcomes"]
 
 MIN_FOR_CHI_SQUARE = 25  # with fewer differing items, McNemar's test is the exact binomial test
 

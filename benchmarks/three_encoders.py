@@ -1,10 +1,10 @@
 """Train a bi-, poly- and cross-encoder from the same model on the same data, and compare them on test data.
 
-    python recipes/three_encoders.py OUT --start FOLDER --data $TWINVEC_DATA [--seeds 3] [--only stsb]
+    python benchmarks/three_encoders.py OUT --start FOLDER --data $TWINVEC_DATA [--seeds 3] [--only stsb]
 
 Two tasks. ``stsb``: similarity, trained and tested on the STS benchmark (bi- and cross-encoder, as in Table 2 of the
 SBERT paper). ``ranking``: find the sentence that follows from another one, trained and tested on SNLI (all three).
-Writes a model per system and seed to OUT, and the scores to OUT/three-encoders.json. A second run continues.
+Writes a model per system and seed to OUT, and the scores as a result file. A second run continues.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import click
 import numpy as np
+from common import write_result
 from numpy.typing import NDArray
 
 import twinvec
@@ -30,6 +31,8 @@ from twinvec.scorer import Pair, Scorer
 from twinvec.training import DataPart, DataSource, DevPart, ModelPart, Recipe, TrainSettings
 
 N_CANDIDATES = 20
+MOST = {"train": 10_000, "dev": 1_000}  # premises of SNLI
+IN_BATCH = 2  # other positives that a cross-encoder sees per premise; the others see all of the batch
 SEED = 0
 RATES = 5e-5, 1e-4, 2e-4  # learning rates; the one with the best dev score of seed 0 is used for all seeds
 OBJECTIVES: dict[str, dict[NetworkKind, str]] = {
@@ -54,11 +57,11 @@ def read_nli(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     return ((premise, labels) for premise, labels in found.items() if {"entailment", "contradiction"} <= labels.keys())
 
 
-def write_triplets(source: Path, target: Path) -> Path:
-    """Premise, entailed hypothesis, contradicting hypothesis."""
+def write_triplets(source: Path, target: Path, most: int) -> Path:
+    """The first premises of a file: premise, entailed hypothesis, contradicting hypothesis."""
     if not target.is_file():
         rows = [(premise, labels["entailment"], labels["contradiction"]) for premise, labels in read_nli(source)]
-        write_rows(rows, ("anchor", "positive", "negative"), target)
+        write_rows(rows[:most], ("anchor", "positive", "negative"), target)
     return target
 
 
@@ -105,9 +108,10 @@ def recipe(task: str, network: NetworkKind, start: Path, files: dict[str, Path],
     else:
         source = {"train": DataSource(files["train"], "ranked"), "dev": DataSource(files["dev"], "triplets")}
         settings = TrainSettings(epochs=1, batch_size=16, learning_rate=rate, seed=seed)
+    options = {"in_batch": IN_BATCH} if (task, network) == ("ranking", "cross-encoder") else {}
     return Recipe(
         ModelPart(str(start), network=network, max_tokens=128),
-        (DataPart(source["train"], OBJECTIVES[task][network]),),
+        (DataPart(source["train"], OBJECTIVES[task][network], options),),
         settings,
         DevPart(source["dev"]),
     )
@@ -163,7 +167,7 @@ def main(
             files = {name: data / f"sts/stsb-{name}.tsv.gz" for name in ("train", "dev")}
         else:
             sources = {"train": data / "nli/snli-train-100k.tsv.gz", "dev": data / "nli/snli-dev.tsv.gz"}
-            files = {name: write_triplets(path, out / f"snli-{name}.tsv") for name, path in sources.items()}
+            files = {name: write_triplets(path, out / f"snli-{name}.tsv", MOST[name]) for name, path in sources.items()}
         for network in OBJECTIVES[task]:
             if networks and network not in networks:
                 continue
@@ -178,9 +182,7 @@ def main(
             for seed in range(seeds):
                 rows.append(measured(task, network, trained(rate, seed), data) | {"rate": rate, "seed": seed})
                 print(rows[-1], flush=True)
-    (out / "three-encoders.json").write_text(
-        json.dumps({"start": start.name, "rows": rows}, indent=1) + "\n", encoding="utf-8"
-    )
+    write_result("three-encoders", {"start": start.name, "rows": rows})
 
 
 if __name__ == "__main__":
