@@ -437,7 +437,7 @@ def test_settings_of_the_other_network_are_refused():
     part = DataPart(DataSource("a.tsv", "scored_pairs"), "bce")
     with pytest.raises(UnknownNameError, match="objective of a bi-encoder: 'bce'"):
         Recipe(ModelPart("x"), (part,))
-    with pytest.raises(InputError, match="has no vectors, so matryoshka does not work"):
+    with pytest.raises(InputError, match="does not train shorter vectors"):
         Recipe(ModelPart("x", network="cross-encoder"), (replace(part, matryoshka=(8,)),))
     with pytest.raises(InputError, match="A cross-encoder has no pooling or static"):
         ModelPart("x", network="cross-encoder", pooling="mean")
