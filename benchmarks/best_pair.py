@@ -92,15 +92,3 @@ def timed_sizes(systems: dict[str, Timed], texts: Sequence[str], sizes: Sequence
             }
         )
     return rows
-
-
-def show_seconds(seconds: float) -> str:
-    """Seconds in a unit that fits.
-
-    >>> show_seconds(0.0042), show_seconds(5), show_seconds(234000)
-    ('4.2 ms', '5 s', '65 h')
-    """
-    for limit, factor, unit in ((1, 1e3, "ms"), (120, 1, "s"), (7200, 1 / 60, "min")):
-        if seconds < limit:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds / 3600:.3g} h"

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from best_pair import SIZES, Timed, by_codes, by_scores, by_vectors, show_seconds, timed_sizes
+from best_pair import SIZES, Timed, by_codes, by_scores, by_vectors, timed_sizes
 from common import alternate, arguments, sts_sentences, write_result
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
@@ -155,7 +155,7 @@ def main() -> None:
         )
     print(f"\n{'most similar pair of':40}" + "".join(f"{size:>12,}" for size in SIZES))
     for row in best:
-        times = (show_seconds(row["seconds"][str(size)]) + "*" * (size in row["extrapolated"]) for size in SIZES)
+        times = (f"{row['seconds'][str(size)]:,.3g} s" + "*" * (size in row["extrapolated"]) for size in SIZES)
         print(f"{row['name']:40}" + "".join(f"{each:>12}" for each in times))
     print("* extrapolated from a sample")
     content = {

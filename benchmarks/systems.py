@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from best_pair import Timed, by_codes, by_scores, by_vectors, show_seconds, timed_sizes
+from best_pair import Timed, by_codes, by_scores, by_vectors, timed_sizes
 from common import sts_sentences, write_result
 
 import twinvec
@@ -106,7 +106,7 @@ def main() -> None:
         for name, opened in chosen.items():
             row = measured(name, opened(), texts, options.data)
             rows.append(row)
-            time = show_seconds(row["seconds"]) + "*" * row["is_extrapolated"]
+            time = f"{row['seconds']:,.3g} s" + "*" * row["is_extrapolated"]
             print(f"{name:40}{row['stsb']:>8.2f}{row['sts']:>8.2f}{time:>12}", flush=True)
     print("STS benchmark, STS average, time for the best pair; * extrapolated from a sample")
     write_result("systems", {"texts": source, "n_texts": N_TEXTS, "rows": rows})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from statistics import mean, stdev
 from typing import Any
 
-from result_markdown import cells, table, where
+from result_markdown import cells, show_time, table, where
 
 
 def train(result: dict[str, Any]) -> str:
@@ -219,3 +220,68 @@ def kill_train(result: dict[str, Any]) -> str:
         f"those of an uninterrupted run: {0 if result['same_weights'] else 'some'}. Logs with a missing step, a "
         f"repeated step or a different loss: {0 if result['same_log'] else 'some'}.\n\n{where(result)}"
     )
+
+
+def pairs(result: dict[str, Any]) -> str:
+    """Speed and fidelity of cross-encoders."""
+    formats = {"name": "", "pairs_per_second": ",.0f", "ratio": ".2f", "rank_correlation": ".4f"}
+    header = [f"{result['model']}, {result['n_pairs']:,} pairs", "pairs per second", "ratio", "rank correlation"]
+    words = f"sentence-transformers ran at its fastest batch size ({result['rival_batch_size']})."
+    return f"{table(header, cells(result['rows'], formats))}\n\n{words} {where(result)}"
+
+
+def best_pair(result: dict[str, Any]) -> str:
+    """The time to find the most similar pair of some sentences."""
+    sizes = list(result["best_pair"][0]["seconds"])
+    rows = [
+        [
+            row["name"],
+            *(f"{show_time(row['seconds'][n])}{'*' if int(n) in row['extrapolated'] else ''}" for n in sizes),
+        ]
+        for row in result["best_pair"]
+    ]
+    header = [f"most similar pair, {result['model']}", *(f"{int(n):,} sentences" for n in sizes)]
+    words = "\\* Extrapolated from a sample. The SBERT paper has 65 hours for BERT and 5 seconds for SBERT on a V100."
+    return f"{table(header, rows)}\n\n{words} {where(result)}"
+
+
+def systems(result: dict[str, Any]) -> str:
+    """Quality and time of every kind of system."""
+    rows = [
+        [
+            row["name"],
+            f"{row['stsb']:.1f}",
+            f"{row['sts']:.1f}",
+            f"{show_time(row['seconds'])}{'*' if row['is_extrapolated'] else ''}",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["system", "STS benchmark", "mean of seven", f"best pair of {result['n_texts']:,}"]
+    return f"{table(header, rows)}\n\n\\* Extrapolated from a sample. {where(result)}"
+
+
+TASKS = {"stsb": "STS benchmark, Spearman", "ranking": "SNLI, entailed sentence among 20, MRR"}
+
+
+def three_encoders(result: dict[str, Any]) -> str:
+    """Test scores of the encoders that were trained from the same model: mean and deviation over the seeds."""
+    rows = []
+    for task, name in TASKS.items():
+        for network in dict.fromkeys(row["network"] for row in result["rows"] if row["task"] == task):
+            own = [row for row in result["rows"] if (row["task"], row["network"]) == (task, network)]
+            tests = [row["test"] for row in own]
+            spread = stdev(tests) if len(tests) > 1 else 0.0
+            intervals = ", ".join(f"{row['low']:.1f} to {row['high']:.1f}" for row in own)
+            rows.append([name, network, f"{mean(tests):.2f} ± {spread:.2f}", intervals])
+    header = ["test set", f"from {result['start']}", "mean and deviation of the seeds", "95% interval of each seed"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def reranking(result: dict[str, Any]) -> str:
+    """Retrieval before and after re-ranking."""
+    rows = [[row["mode"], "", f"{row['ndcg']:.2f}", ""] for row in result["rows"]]
+    for row in result["reranked"]:
+        gain = f"{row['gain']:+.2f} ({row['gain_low']:+.2f} to {row['gain_high']:+.2f})"
+        rows.append([row["mode"], row["scorer"], f"{row['ndcg']:.2f}", gain])
+    header = ["first hits", "re-ranked by", "nDCG@10", "difference, 95% interval"]
+    return f"{table(header, rows)}\n\n{where(result)}"

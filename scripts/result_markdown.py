@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cells", "fill_pages", "table", "where"]
+__all__ = ["cells", "fill_pages", "show_time", "table", "where"]
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -44,3 +44,17 @@ def fill_pages(pages: Iterable[Path], rendered: Callable[[str], str], *, check: 
     if check and outdated:
         print(f"out of date: {', '.join(outdated)}; run make docs", file=sys.stderr)
     return int(check and bool(outdated))
+
+
+def show_time(seconds: float) -> str:
+    """A duration in a suitable unit.
+
+    >>> show_time(0.02), show_time(90), show_time(5400), show_time(234000), show_time(1e10)
+    ('20 ms', '90 s', '90 min', '65 h', '317 years')
+    """
+    if seconds < 0.1:
+        return f"{1000 * seconds:.2g} ms"
+    for unit, size, limit in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 100), ("days", 86400, 730)):
+        if seconds < limit * size:
+            return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400 / 365:.0f} years"

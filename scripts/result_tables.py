@@ -45,6 +45,11 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "wk": benchmarks.wk,
     "cranfield": benchmarks.cranfield,
     "demo": benchmarks.demo,
+    "pairs": benchmarks.pairs,
+    "best-pair": benchmarks.best_pair,
+    "systems": benchmarks.systems,
+    "three-encoders": benchmarks.three_encoders,
+    "reranking": benchmarks.reranking,
     "headline": benchmarks.headline,
     "search": benchmarks.search,
     "index-1000000": benchmarks.index,
@@ -63,7 +68,11 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "wk_scores": models.wk_scores,
 }
 
-SOURCES = {"headline": "demo"}  # block -> the result it shows, if the names differ
+SOURCES = {
+    "headline": "demo",
+    "best-pair": "pairs",
+    "reranking": "cranfield",
+}  # block -> the result it shows, if the names differ
 
 
 def rendered(page: str) -> str:

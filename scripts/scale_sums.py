@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from result_markdown import cells, fill_pages, table, where
+from result_markdown import cells, fill_pages, show_time, table, where
 from twinvec.choices import show_size
 
 ROOT = Path(__file__).parents[1]
@@ -27,18 +27,6 @@ BLOCK = re.compile(r"(<!-- sums: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TEXTS = {"1 million": 10**6, "40 million": 4 * 10**7, "1 billion": 10**9}
 MACHINES = 1, 10, 100
 COLUMNS = "1 machine", "10 machines", "100 machines"
-
-
-def show_time(seconds: float) -> str:
-    """A duration in a suitable unit.
-
-    >>> show_time(0.2), show_time(90), show_time(5400), show_time(200000), show_time(1e10)
-    ('0.2 s', '90 s', '90 min', '2.3 days', '317 years')
-    """
-    for unit, size, limit in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48), ("days", 86400, 730)):
-        if seconds < limit * size:
-            return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
-    return f"{seconds / (365.25 * 86400):,.0f} years"
 
 
 def seconds_to_embed(n_texts: float, n_machines: int, *, rate: float, driver: float) -> float:
