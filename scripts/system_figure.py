@@ -9,6 +9,7 @@ from typing import Any
 
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+
 from result_markdown import show_time
 from result_tables import LAB, newest
 
