@@ -24,6 +24,7 @@ from common import sts_sentences, write_result
 
 import twinvec
 from twinvec.baselines.lexical import Bm25Scorer, TfidfEmbedder
+from twinvec.baselines.use import convert_use
 from twinvec.embedder import Embedder, as_embedder
 from twinvec.evaluation.systems import open_system
 from twinvec.pairs.poly_encoder import PolyEncoder
@@ -63,7 +64,7 @@ def baselines(models: Path, data: Path, work: Path) -> Iterator[tuple[str, Calla
 
 
 def _use(source: Path, target: Path) -> Embedder:
-    twinvec.convert_use(source, target)
+    convert_use(source, target)
     return as_embedder(target)
 
 

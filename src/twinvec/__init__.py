@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from twinvec.analysis.layers import LayerSettings, analyze_layers
     from twinvec.analysis.speed import measure_speed
     from twinvec.analysis.sweep import sweep
+    from twinvec.baselines.lexical import fit_lexical
     from twinvec.baselines.use import reduce_use
     from twinvec.baselines.word_vectors import WordSettings, convert_word_vectors
     from twinvec.bulk.embed_file import embed_file
@@ -65,6 +66,7 @@ __all__ = [
     "explain",
     "find_duplicates",
     "find_pairs",
+    "fit_lexical",
     "index_file",
     "inspect_model",
     "load",
@@ -89,6 +91,7 @@ _MODULES = {
         "analysis.layers": ("LayerSettings", "analyze_layers"),
         "analysis.speed": ("measure_speed",),
         "analysis.sweep": ("sweep",),
+        "baselines.lexical": ("fit_lexical",),
         "baselines.use": ("reduce_use",),
         "baselines.word_vectors": ("WordSettings", "convert_word_vectors"),
         "bulk.embed_file": ("embed_file",),

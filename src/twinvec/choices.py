@@ -37,6 +37,8 @@ Format = Literal["lines", "csv", "tsv", "jsonl", "parquet"]  # of tables
 ExampleKind = Literal[
     "labelled_pairs", "scored_pairs", "marked_pairs", "scored_triplets", "triplets", "ranked", "texts"
 ]
+LexicalKind = Literal["tfidf", "bm25"]
+LEXICAL_KINDS: tuple[LexicalKind, ...] = get_args(LexicalKind)
 NetworkKind = Literal["bi-encoder", "cross-encoder", "poly-encoder", "infersent", "dan"]  # what to train
 TrainPrecision = Literal["float32", "bfloat16"]
 TrainDevice = Literal["auto", "cpu", "cuda"]

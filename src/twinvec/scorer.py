@@ -17,6 +17,7 @@ __all__ = [
     "FunctionScorer",
     "Pair",
     "Ranked",
+    "RankingScorer",
     "RerankFunction",
     "Scorer",
     "checked_pairs",
@@ -48,6 +49,14 @@ class Scorer(Protocol):
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """The score of each pair, ``(len(pairs),)``."""
+        ...
+
+
+class RankingScorer(Scorer, Protocol):
+    """A scorer that also ranks texts."""
+
+    def rank(self, query: str, texts: Sequence[str], k: int | None = None) -> Ranked:
+        """The ``k`` best texts for a query, best first."""
         ...
 
 

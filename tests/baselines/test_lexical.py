@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twinvec
+from twinvec.cli.app import main
 from twinvec.embedder import as_embedder
-from twinvec.errors import InputError, ModelFolderError
+from twinvec.errors import InputError, ModelFolderError, UnknownNameError
 
 pytest.importorskip("sklearn")
 bm25s = pytest.importorskip("bm25s")
@@ -122,3 +124,46 @@ def test_rank_takes_other_texts_and_refuses_none():
 def test_identities_change_with_what_decides_scores():
     found = {Bm25Scorer(CORPUS).identity, Bm25Scorer(CORPUS, k1=1).identity, Bm25Scorer(CORPUS[:3]).identity}
     assert len(found) == 3 and Bm25Scorer(CORPUS).identity in found
+
+
+def test_a_bm25_folder_scores_ranks_and_is_evaluated_like_the_fitted_scorer(tmp_path):
+    texts = ["A cat sits.", "Rain falls.", "The cat and the dog.", "a dog"]
+    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    result = CliRunner().invoke(main, ["lexical", "bm25", str(tmp_path / "texts.txt"), "-o", str(tmp_path / "bm25")])
+    assert result.exit_code == 0, result.output
+    fitted, opened = Bm25Scorer(texts), twinvec.load_scorer(tmp_path / "bm25")
+    pairs = [(query, text) for query in ("a cat", "the dog", "unknown") for text in texts]
+    assert opened.identity == fitted.identity
+    assert opened.score(pairs).tobytes() == fitted.score(pairs).tobytes()
+    ranked = CliRunner().invoke(
+        main, ["rank", "the dog", str(tmp_path / "texts.txt"), "-m", str(tmp_path / "bm25"), "-k", "1"]
+    )
+    assert ranked.exit_code == 0 and "The cat and the dog." in ranked.output, ranked.output
+
+
+def test_a_tfidf_folder_from_the_command_embeds_like_the_fitted_embedder(tmp_path):
+    texts = ["A cat sits.", "Rain falls."]
+    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    result = CliRunner().invoke(main, ["lexical", "tfidf", str(tmp_path / "texts.txt"), "-o", str(tmp_path / "tfidf")])
+    assert result.exit_code == 0, result.output
+    opened = as_embedder(tmp_path / "tfidf")
+    assert opened.embed(texts).tobytes() == TfidfEmbedder.fit(texts).embed(texts).tobytes()
+
+
+def test_a_scorer_folder_is_no_model_and_a_model_folder_no_scorer(tmp_path):
+    twinvec.fit_lexical(["a cat", "a dog"], tmp_path / "bm25", "bm25")
+    with pytest.raises(ModelFolderError, match="scores pairs and has no vectors"):
+        as_embedder(tmp_path / "bm25")
+    twinvec.fit_lexical(["a cat", "a dog"], tmp_path / "tfidf")
+    with pytest.raises(UnknownNameError, match="kind of scorer"):
+        twinvec.load_scorer(tmp_path / "tfidf")
+    with pytest.raises(UnknownNameError, match="kind 'bm26'"):
+        twinvec.fit_lexical(["a"], tmp_path / "x", "bm26")
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", '"a"', "[]", '["..."]'])
+def test_a_damaged_bm25_folder_is_refused(tmp_path, content):
+    twinvec.fit_lexical(["a cat", "a dog"], tmp_path / "bm25", "bm25")
+    (tmp_path / "bm25/texts.json").write_text(content)
+    with pytest.raises(ModelFolderError, match=r"list of texts|no words"):
+        twinvec.load_scorer(tmp_path / "bm25")

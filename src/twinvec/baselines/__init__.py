@@ -1,22 +1,26 @@
 """Other systems to compare models with: word vectors, InferSent, DAN, tf-idf, BM25, the Universal Sentence Encoder.
 They can replace a model everywhere.
 
-A folder with ``embedder.json`` is an embedder of one of ``KINDS``. Its module is imported when it is opened.
+A folder with ``embedder.json`` is an embedder of one of ``KINDS`` or a scorer of one of ``SCORER_KINDS``. Its module is
+imported when it is opened.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from twinvec.errors import check_name
+from twinvec.errors import ModelFolderError, check_name
 from twinvec.model.folder import EMBEDDER_FILE, embedder_kind
 
 if TYPE_CHECKING:
     from twinvec.embedder import Embedder
+    from twinvec.scorer import RankingScorer
 
-__all__ = ["KINDS", "open_baseline"]
+__all__ = ["KINDS", "SCORER_KINDS", "open_baseline", "open_scorer"]
 
 # kind -> class, called with the folder and the user's name for it
 KINDS = {
@@ -26,6 +30,21 @@ KINDS = {
     "tfidf": "twinvec.baselines.lexical:TfidfEmbedder",
     "use": "twinvec.baselines.use:UseEmbedder",
 }
+SCORER_KINDS = {"bm25": "twinvec.baselines.lexical:Bm25Scorer.open"}
+
+
+def open_scorer(path: Path) -> RankingScorer:
+    """Open the folder of a scorer."""
+    kind = embedder_kind(path)
+    check_name(f"kind of scorer in {path / EMBEDDER_FILE}:", kind, SCORER_KINDS)
+    scorer: RankingScorer = _opener(SCORER_KINDS[str(kind)])(path)
+    return scorer
+
+
+def _opener(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    opener: Callable[..., Any] = attrgetter(name)(import_module(module))
+    return opener
 
 
 def open_baseline(name: str) -> Embedder | None:
@@ -36,10 +55,11 @@ def open_baseline(name: str) -> Embedder | None:
     except (OSError, ValueError, RuntimeError):  # missing, or not a valid file name
         return None
     kind = embedder_kind(path)
+    if kind in SCORER_KINDS:
+        raise ModelFolderError(f"{path} ({kind}) scores pairs and has no vectors.", hint="Use twinvec.load_scorer.")
     if kind is not None:
         check_name(f"kind in {path / EMBEDDER_FILE}:", kind, KINDS)
-        module, _, class_name = KINDS[kind].partition(":")
-        embedder: Embedder = getattr(import_module(module), class_name)(path, name)
+        embedder: Embedder = _opener(KINDS[kind])(path, name)
         return embedder
     from twinvec.baselines.word_files import find_pair, is_vector_text
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from twinvec.choices import Role
-from twinvec.errors import InputError, ModelFolderError, check_at_least
+from twinvec.choices import LEXICAL_KINDS, LexicalKind, Role
+from twinvec.errors import InputError, ModelFolderError, check_at_least, check_name
 from twinvec.extras import require
 from twinvec.files import mapped_vectors, read_any_json, read_json, saved_folder, write_json
 from twinvec.json_checks import JsonObject
@@ -26,12 +26,14 @@ from twinvec.ownership import MODEL
 from twinvec.scorer import Pair, Ranked, checked_pairs, rank_texts
 from twinvec.types import Array, Vectors
 
-__all__ = ["Bm25Scorer", "TfidfEmbedder", "TfidfScorer"]
+__all__ = ["Bm25Scorer", "TfidfEmbedder", "TfidfScorer", "fit_lexical"]
 
-KIND = "tfidf"
+KIND, BM25 = LEXICAL_KINDS
+TEXTS = "texts.json"
 TERMS, IDF = "terms.json", "idf.npy"
 DEFAULT_WIDTH = 4096
-HINT = "Fit it again: TfidfEmbedder.fit(texts).save(folder)."
+HINT = "Fit it again: twinvec lexical tfidf TEXTS -o FOLDER."
+BM25_HINT = "Fit it again: twinvec lexical bm25 TEXTS -o FOLDER."
 WORD = re.compile(r"\w+")
 
 
@@ -162,9 +164,8 @@ class Bm25Scorer:
     [0, 2]
     """
 
-    name = "BM25"
-
-    def __init__(self, texts: Sequence[str], *, k1: float = 1.5, b: float = 0.75) -> None:
+    def __init__(self, texts: Sequence[str], *, k1: float = 1.5, b: float = 0.75, name: str = "BM25") -> None:
+        self.name = name
         if not (0 <= k1 < float("inf") and 0 <= b <= 1):
             raise InputError(f"k1 must be at least 0 and b from 0 to 1, got {k1} and {b}.")
         self.texts, self._k1, self._b = _listed(texts), k1, b
@@ -175,6 +176,26 @@ class Bm25Scorer:
         n = len(words)
         self._idf = {word: float(np.log(1 + (n - df + 0.5) / (df + 0.5))) for word, df in frequencies.items()}
         self._mean_length = sum(map(len, words)) / n
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], name: str | None = None) -> Bm25Scorer:
+        """The scorer that :meth:`save` wrote to a folder."""
+        path = Path(folder)
+        about = JsonObject(read_json(path / EMBEDDER_FILE), path / EMBEDDER_FILE, hint=BM25_HINT)
+        about.word("kind", choices=(BM25,))
+        texts = read_any_json(path / TEXTS)
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ModelFolderError(f"{path / TEXTS} is not a list of texts.", hint=BM25_HINT)
+        try:
+            return cls(texts, k1=about.number("k1"), b=about.number("b"), name=name or str(path))
+        except InputError as error:
+            raise ModelFolderError(f"{path}: {error.problem}", hint=BM25_HINT) from error
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Save to a folder that :func:`twinvec.load_scorer` reads. It contains the texts."""
+        with saved_folder(Path(folder), MODEL) as path:
+            write_json(path / EMBEDDER_FILE, {"kind": BM25, "k1": self._k1, "b": self._b})
+            write_json(path / TEXTS, self.texts)
 
     @cached_property
     def _index(self) -> Any:  # noqa: ANN401 - bm25s, which is optional
@@ -213,6 +234,20 @@ class Bm25Scorer:
         near = np.flatnonzero(scores >= np.partition(scores, -n_best)[-n_best])  # including ties with the last
         order = near[np.argsort(-scores[near], kind="stable")][:n_best]
         return Ranked(order, scores[order])
+
+
+def fit_lexical(texts: Sequence[str], folder: str | os.PathLike[str], kind: LexicalKind = "tfidf") -> None:
+    """Fit tf-idf (an embedder) or BM25 (a scorer) on texts, and save it to a new folder.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "bm25"
+    >>> fit_lexical(["A cat sits.", "Rain falls."], folder, "bm25")
+    >>> Bm25Scorer.open(folder).rank("a cat", k=1).rows.tolist()
+    [0]
+    """
+    check_name("kind", kind, LEXICAL_KINDS)
+    fitted = TfidfEmbedder.fit(texts) if kind == "tfidf" else Bm25Scorer(texts)
+    fitted.save(folder)
 
 
 def _words(text: str) -> list[str]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "bench": "Measure the speed of a model on this machine.",
     "data": "Check training data, download data sets, mine hard negatives.",
     "words": "Convert word vectors to a folder that works as a model.",
+    "lexical": "Fit tf-idf or BM25 on texts, as a folder that works as a model or scorer.",
     "train": "Train a model on pairs, triplets or scores.",
     "distill": "Train a small model to imitate larger ones.",
     "reduce": "Keep only the pieces of a Universal Sentence Encoder that given texts use.",

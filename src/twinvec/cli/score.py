@@ -20,8 +20,7 @@ from twinvec.cli.options import (
 from twinvec.cli.search import Hit, print_hits
 
 if TYPE_CHECKING:
-    from twinvec.pairs.cross_encoder import CrossEncoder
-    from twinvec.pairs.poly_encoder import PolyEncoder
+    from twinvec.scorer import RankingScorer
 
 __all__ = ["rank", "score"]
 
@@ -41,7 +40,7 @@ class ScorerChoice:
     trust_pickle: bool
     offline: bool
 
-    def load(self) -> CrossEncoder | PolyEncoder:
+    def load(self) -> RankingScorer:
         """Load the scorer; click has checked the values."""
         import twinvec
 
@@ -51,7 +50,12 @@ class ScorerChoice:
 
 SCORER_OPTIONS: dict[str, Decorator] = {
     "name": click.option(
-        "-m", "--model", "name", metavar="MODEL", required=True, help="Folder or name of a cross- or poly-encoder."
+        "-m",
+        "--model",
+        "name",
+        metavar="MODEL",
+        required=True,
+        help="Folder or name of a cross- or poly-encoder, or of BM25.",
     ),
     "label": click.option("--label", help="Label to score, if the model has several."),
     "activation": click.option(

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,7 @@ from twinvec.errors import InputError, ModelFolderError, check_name, shown
 from twinvec.files import read_json
 from twinvec.loading import check_vocabulary
 from twinvec.model.classifier import ACTIVATION_CLASSES, Classifier, is_classifier, read_classifier
+from twinvec.model.folder import embedder_kind
 from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_digest, model_files, vectors_digest
 from twinvec.model.poly_encoder import is_poly_encoder
@@ -29,7 +31,16 @@ from twinvec.model.tokenizer import Tokenizer, WordReader, check_text, load_toke
 from twinvec.pairs.poly_encoder import PolyEncoder, load_poly_encoder
 from twinvec.pairs.tokens import LongPairs, PairRow, PairRowMaker, PairTemplate, pair_template, reads_types
 from twinvec.progress import Progress
-from twinvec.scorer import FunctionScorer, Pair, Ranked, RerankFunction, Scorer, checked_pairs, rank_texts
+from twinvec.scorer import (
+    FunctionScorer,
+    Pair,
+    Ranked,
+    RankingScorer,
+    RerankFunction,
+    Scorer,
+    checked_pairs,
+    rank_texts,
+)
 from twinvec.token_rows import plan_jobs
 from twinvec.types import Array, Vectors
 
@@ -182,8 +193,8 @@ def load_scorer(
     trust_pickle: bool = False,
     revision: str | None = None,
     offline: bool = False,
-) -> CrossEncoder | PolyEncoder:
-    """Load a scorer: a sentence-transformers CrossEncoder, a Hugging Face sequence classifier, or a poly-encoder.
+) -> CrossEncoder | PolyEncoder | RankingScorer:
+    """Load a scorer: a sentence-transformers CrossEncoder, a Hugging Face sequence classifier, a poly-encoder, or BM25.
 
     It is found as in :func:`twinvec.load`: in a folder, the Hub's cache, or the Hub.
 
@@ -208,6 +219,9 @@ def load_scorer(
         check_name("activation", activation, SCORE_ACTIVATIONS)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
     chosen: dict[str, Any] = {"max_tokens": max_tokens, "activation": activation, "label": label}
+    if embedder_kind(path) is not None:
+        scorer: RankingScorer = import_module("twinvec.baselines").open_scorer(path)
+        return scorer
     if not is_poly_encoder(path):
         return _load_cross_encoder(path, settings, trust_pickle=trust_pickle, **chosen)
     for name, value in chosen.items():
@@ -296,7 +310,9 @@ def _limit(
 def is_scorer_folder(name: str | os.PathLike[str]) -> bool:
     """Whether this is a folder for :func:`load_scorer`; False for names of models elsewhere."""
     path = Path(name).expanduser()
-    return os.path.isdir(path) and (is_classifier(path) or is_poly_encoder(path))
+    if not os.path.isdir(path):
+        return False
+    return embedder_kind(path) == "bm25" or is_classifier(path) or is_poly_encoder(path)
 
 
 def as_scorer(scorer: ScorerLike) -> Scorer:
