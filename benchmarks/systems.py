@@ -24,7 +24,6 @@ from common import sts_sentences, write_result
 
 import twinvec
 from twinvec.baselines.lexical import Bm25Scorer, TfidfEmbedder
-from twinvec.baselines.use import convert_use
 from twinvec.embedder import Embedder, as_embedder
 from twinvec.evaluation.systems import open_system
 from twinvec.pairs.poly_encoder import PolyEncoder
@@ -51,7 +50,7 @@ def baselines(models: Path, data: Path, work: Path) -> Iterator[tuple[str, Calla
         yield "GloVe, averaged", lambda: as_embedder(models / "glove")
         yield "GloVe, SIF", lambda: twinvec.convert_word_vectors(models / "glove", work / "sif", settings, texts=texts)
     if (models / "use-m").is_dir():
-        yield "USE multilingual", lambda: _use(models / "use-m", work / "use")
+        yield "USE multilingual", lambda: as_embedder(models / "use-m")
     for name in ("mean", "cls"):
         if (models / "tinybert").is_dir():
             readout = {"readout": name, "long": "cut"}
@@ -61,11 +60,6 @@ def baselines(models: Path, data: Path, work: Path) -> Iterator[tuple[str, Calla
         folder = model if model.startswith("twinvec") else str(models / model)
         if model.startswith("twinvec") or (models / model).is_dir():
             yield f"{model}, int8", partial(as_embedder, folder, INT8)
-
-
-def _use(source: Path, target: Path) -> Embedder:
-    convert_use(source, target)
-    return as_embedder(target)
 
 
 def timed_by(system: Embedder | Scorer) -> Timed:

@@ -39,6 +39,7 @@ ExampleKind = Literal[
 ]
 LexicalKind = Literal["tfidf", "bm25"]
 LEXICAL_KINDS: tuple[LexicalKind, ...] = get_args(LexicalKind)
+SCORER_KINDS = ("bm25",)  # folders of baselines that score pairs
 NetworkKind = Literal["bi-encoder", "cross-encoder", "poly-encoder", "infersent", "dan"]  # what to train
 TrainPrecision = Literal["float32", "bfloat16"]
 TrainDevice = Literal["auto", "cpu", "cuda"]

@@ -155,10 +155,16 @@ def test_a_scorer_folder_is_no_model_and_a_model_folder_no_scorer(tmp_path):
     with pytest.raises(ModelFolderError, match="scores pairs and has no vectors"):
         as_embedder(tmp_path / "bm25")
     twinvec.fit_lexical(["a cat", "a dog"], tmp_path / "tfidf")
-    with pytest.raises(UnknownNameError, match="kind of scorer"):
+    with pytest.raises(ModelFolderError):
         twinvec.load_scorer(tmp_path / "tfidf")
     with pytest.raises(UnknownNameError, match="kind 'bm26'"):
         twinvec.fit_lexical(["a"], tmp_path / "x", "bm26")
+
+
+def test_inspect_says_what_a_bm25_folder_is(tmp_path):
+    twinvec.fit_lexical(["a cat", "a dog"], tmp_path / "bm25", "bm25")
+    result = CliRunner().invoke(main, ["inspect", str(tmp_path / "bm25")])
+    assert result.exit_code == 0 and "bm25" in result.output and "none: it scores pairs" in result.output
 
 
 @pytest.mark.parametrize("content", ["{}", "[1]", '"a"', "[]", '["..."]'])

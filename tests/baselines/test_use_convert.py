@@ -20,6 +20,7 @@ import twinvec
 from tiny_use import BRANCH, LETTERS, PIECES, TABLE_WIDTH, tiny_weights
 from twinvec.baselines import use as use_module
 from twinvec.baselines.use import UseEmbedder, convert_use, read_use, reduce_use
+from twinvec.embedder import as_embedder
 from twinvec.engine.model import UseConfig
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.model.tokenizer import read_sentencepiece
@@ -294,3 +295,14 @@ def test_the_real_model_is_reduced_and_trained_in_the_same_bits(six_bits, real_t
     network = UseNetwork.from_folder(tmp_path / "small")
     with torch.no_grad():
         np.testing.assert_allclose(network.embed(texts[:64]).numpy(), expected[:64], atol=1e-5)
+
+
+def test_original_files_work_as_a_model_and_can_be_reduced(tmp_path, monkeypatch):
+    monkeypatch.setenv("TWINVEC_CACHE", str(tmp_path / "cache"))
+    tiny_source(tmp_path / "source")
+    convert_use(tmp_path / "source", tmp_path / "use")
+    expected = UseEmbedder(tmp_path / "use").embed(["a b", "c"])
+    for _ in range(2):  # converted at the first use
+        assert as_embedder(tmp_path / "source").embed(["a b", "c"]).tobytes() == expected.tobytes()
+    reduced = reduce_use(tmp_path / "source", tmp_path / "small", ["a b"])
+    assert reduced.n_pieces <= reduced.n_before

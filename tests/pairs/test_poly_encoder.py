@@ -42,7 +42,7 @@ def scorer(folder):
 # --- scores
 
 
-def plain_score(folder, query, text, *, is_cosine=True, scale=20.0):
+def plain_score(folder, query, text, *, is_cosine=True, scale=100.0):
     """The formula of the paper, one step after another, from the token states of the encoder."""
     encoder = twinvec.load(folder)
     codes = load_file(folder / "poly_encoder.safetensors")["codes"].astype(np.float64)
@@ -98,7 +98,7 @@ def test_codes_that_are_zero_give_the_cosines_of_the_sentence_model(tmp_path):
 def test_the_modules_after_the_pooling_are_applied_to_both_sides(tmp_path):
     folder = dense_model(tmp_path / "m")
     save_file({"codes": np.zeros((3, WIDTH), dtype=np.float32)}, folder / "poly_encoder.safetensors")
-    write_json(folder / "poly_encoder.json", {"version": 1, "codes": 3, "scale": 20.0})
+    write_json(folder / "poly_encoder.json", {"version": 1, "codes": 3, "scale": 100.0})
     queries, texts = (twinvec.load(folder).encode([pair[i] for pair in PAIRS]) for i in (0, 1))
     np.testing.assert_allclose(twinvec.load_scorer(folder).score(PAIRS), (queries * texts).sum(axis=1), atol=1e-5)
 
@@ -218,7 +218,7 @@ def test_a_saved_model_gives_the_same_bits(folder, tmp_path, precision):
     scorer = twinvec.load_scorer(folder, precision=precision, deterministic=True)
     scorer.save(tmp_path / "out")
     again = twinvec.load_scorer(tmp_path / "out", precision=precision, deterministic=True)
-    assert (again.n_codes, again.scale, again.width) == (4, 20.0, WIDTH)
+    assert (again.n_codes, again.scale, again.width) == (4, 100.0, WIDTH)
     assert np.array_equal(again.score(PAIRS), scorer.score(PAIRS))
     with pytest.raises(InputError):
         scorer.save(tmp_path / "out")

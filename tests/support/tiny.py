@@ -321,5 +321,5 @@ def write_tiny_poly_encoder(folder: Path, family: str = "bert", *, n_codes: int 
     write_tiny_model(folder, family, seed=seed, **model)
     codes = 0.5 * np.random.default_rng(seed).standard_normal((n_codes, WIDTH)).astype(np.float32)
     save_file({"codes": codes}, folder / "poly_encoder.safetensors")
-    write_json(folder / "poly_encoder.json", {"version": 1, "codes": n_codes, "scale": 20.0})
+    write_json(folder / "poly_encoder.json", {"version": 1, "codes": n_codes, "scale": 100.0})
     return folder

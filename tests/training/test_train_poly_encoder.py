@@ -140,7 +140,7 @@ def test_a_run_learns_and_writes_a_poly_encoder(tmp_path):
     losses = [event.loss for event in run(recipe, tmp_path / "model") if isinstance(event, StepReport)]
     assert np.mean(losses[-6:]) < 0.8 * np.mean(losses[:6])
     scorer = twinvec.load_scorer(tmp_path / "model")
-    assert scorer.n_codes == 3 and scorer.scale == 20.0
+    assert scorer.n_codes == 3 and scorer.scale == 100.0
     assert np.isfinite(scorer.score(PAIRS)).all()
     assert twinvec.inspect_model(tmp_path / "model").n_codes == 3
     assert twinvec.load(tmp_path / "model").encode(TEXTS).shape == (12, 32)

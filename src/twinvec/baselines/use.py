@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -23,6 +23,7 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer as FastTokenizer
 from tokenizers.models import Unigram
 
+from twinvec.baselines.converted import USE_PIECES, USE_WEIGHTS, converted, use_files
 from twinvec.choices import Role, StoredPrecision
 from twinvec.engine import weights as packing
 from twinvec.engine.batches import EngineSettings, Streams, pad, plan_batches
@@ -214,6 +215,15 @@ class UseEmbedder:
                 yield [owners[index] for index in batch], [rows[index] for index in batch]
 
 
+def open_use(source: Path) -> UseEmbedder:
+    """Open the original files of the encoder; they are converted in the cache folder at first use."""
+    return UseEmbedder(_converted(source), str(source))
+
+
+def _converted(source: Path) -> Path:
+    return converted(use_files(source), KIND, partial(convert_use, source))
+
+
 class Reduced(NamedTuple):
     """How many pieces a model had, and has now."""
 
@@ -232,7 +242,8 @@ def reduce_use(folder: str | os.PathLike[str], target: str | os.PathLike[str], t
     checked = check_texts(() if isinstance(texts, str) else texts)
     if not checked:
         raise InputError("There are no texts whose pieces could be kept.", hint="Give a list of texts.")
-    model = read_use(folder)
+    path = Path(folder)
+    model = read_use(_converted(path) if use_files(path) else path)
     used: set[int] = set()
     for start in range(0, len(checked), TEXTS_PER_PLAN):
         used.update(*model.tokenizer.ids(checked[start : start + TEXTS_PER_PLAN]))
@@ -260,8 +271,8 @@ def _keep_pieces(fast: Any, ids: Iterable[int]) -> tuple[Any, list[int]]:  # noq
 
 Source = Literal["onnx", "npz"]
 SOURCES: dict[Source, tuple[str, UseNorm]] = {
-    "onnx": ("use_quantized.onnx", "separate"),
-    "npz": ("weights.npz", "joined"),  # as the package computes it that has these weights
+    "onnx": (USE_WEIGHTS[0], "separate"),
+    "npz": (USE_WEIGHTS[1], "joined"),  # as the package computes it that has these weights
 }
 ORDERS = UseConfig().orders
 # Our names, those of weights.npz, and those of the original graph.
@@ -314,7 +325,7 @@ def convert_use(
     check_name("weights", chosen, SOURCES)
     file, own_norm = folder / SOURCES[chosen][0], SOURCES[chosen][1]
     config = UseConfig(norm=norm or own_norm)
-    tokenizer = read_sentencepiece(folder / "sp.model")
+    tokenizer = read_sentencepiece(folder / USE_PIECES)
     try:
         found = (_read_npz if chosen == "npz" else _read_onnx)(file)
     except Exception as error:  # each format has its own kinds for a bad file

@@ -7,14 +7,13 @@ a word by a / (a + p), where p is its relative frequency, and removes the first 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
 
+from twinvec.baselines.converted import converted
 from twinvec.baselines.word_files import Words, find_pair, read_frequencies, read_words
 from twinvec.choices import Role
 from twinvec.engine.static import mean_rows
@@ -35,7 +35,6 @@ from twinvec.model.tokenizer import check_texts
 from twinvec.ownership import MODEL
 from twinvec.progress import Progress
 from twinvec.types import Array, Ids, Vectors
-from twinvec.vector_store import cache_folder
 
 __all__ = ["WordSettings", "WordVectors", "convert_word_vectors", "open_word_vectors", "write_words"]
 
@@ -347,13 +346,5 @@ def _components(words: WordVectors, texts: list[str], n: int) -> Vectors:
 
 def open_word_vectors(source: Path) -> WordVectors:
     """Open the word vectors of a file or a pair of files; they are converted in the cache folder at first use."""
-    files = [file.resolve() for file in find_pair(source) or (source,)]
-    states = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    target = cache_folder() / KIND / hashlib.sha256(json.dumps(states).encode()).hexdigest()[:32]
-    if not (target / EMBEDDER_FILE).is_file():
-        try:
-            convert_word_vectors(source, target)
-        except InputError:
-            if not (target / EMBEDDER_FILE).is_file():  # another process may have finished first
-                raise
-    return WordVectors(target, str(source))
+    files = find_pair(source) or (source,)
+    return WordVectors(converted(files, KIND, partial(convert_word_vectors, source)), str(source))

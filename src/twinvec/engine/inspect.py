@@ -12,7 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from twinvec.choices import show_size
+from twinvec.choices import SCORER_KINDS, show_size
 from twinvec.engine.config import is_supported, read_backbone
 from twinvec.engine.readout import readout_width
 from twinvec.engine.static import TABLE_NAMES
@@ -122,7 +122,7 @@ class BaselineInspection:
 
     path: str
     kind: str
-    width: int
+    width: int | None  # None for a scorer
     size_bytes: int
     facts: Mapping[str, Any]
     max_tokens: int | None = None  # baselines have no limit
@@ -139,13 +139,14 @@ class BaselineInspection:
             for name, value in self.facts.items()
             if value is not None
         ]
-        start = [("folder", self.path), ("kind", self.kind), ("vectors", f"{self.width} wide")]
+        what = "none: it scores pairs" if self.width is None else f"{self.width} wide"
+        start = [("folder", self.path), ("kind", self.kind), ("vectors", what)]
         return [*start, *facts, ("size", show_size(self.size_bytes))]
 
 
 def _inspect_baseline(folder: Path, kind: str) -> BaselineInspection:
     facts = read_json(folder / EMBEDDER_FILE)
-    width = JsonObject(facts, folder / EMBEDDER_FILE).integer("width")
+    width = None if kind in SCORER_KINDS else JsonObject(facts, folder / EMBEDDER_FILE).integer("width")
     size = sum(file.stat().st_size for file in model_files(folder))
     return BaselineInspection(
         str(folder), kind, width, size, {name: facts[name] for name in facts if name not in ("kind", "width")}

@@ -34,8 +34,9 @@ __all__ = [
 SETTINGS, CODES = POLY_FILES = "poly_encoder.json", "poly_encoder.safetensors"
 VERSION = 1
 MAX_CODES = 4096  # the paper has at most 360
-# The default scale of a candidate's attention by similarity. Dot products are not scaled, as in the paper.
-SCALES = {"cosine": 20.0, "dot": 1.0}
+# The default scale of a candidate's attention by similarity. Dot products are not scaled, as in the paper. Cosines of a
+# query's code vectors with a candidate differ by a few hundredths, so that only a large scale lets codes specialize.
+SCALES = {"cosine": 100.0, "dot": 1.0}
 HINT = "Train the poly-encoder again, or restore its files."
 
 

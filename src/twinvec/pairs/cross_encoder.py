@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from twinvec.choices import SCORE_ACTIVATIONS, LongPolicy, Precision, ScoreActivation
+from twinvec.choices import SCORE_ACTIVATIONS, SCORER_KINDS, LongPolicy, Precision, ScoreActivation
 from twinvec.embedder import stable_name
 from twinvec.engine.batches import Engine, EngineSettings, Streams, pad, plan_batches, plan_equal, plan_single
 from twinvec.engine.config import read_backbone
@@ -219,7 +219,7 @@ def load_scorer(
         check_name("activation", activation, SCORE_ACTIVATIONS)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
     chosen: dict[str, Any] = {"max_tokens": max_tokens, "activation": activation, "label": label}
-    if embedder_kind(path) is not None:
+    if embedder_kind(path) in SCORER_KINDS:
         scorer: RankingScorer = import_module("twinvec.baselines").open_scorer(path)
         return scorer
     if not is_poly_encoder(path):
@@ -312,7 +312,7 @@ def is_scorer_folder(name: str | os.PathLike[str]) -> bool:
     path = Path(name).expanduser()
     if not os.path.isdir(path):
         return False
-    return embedder_kind(path) == "bm25" or is_classifier(path) or is_poly_encoder(path)
+    return embedder_kind(path) in SCORER_KINDS or is_classifier(path) or is_poly_encoder(path)
 
 
 def as_scorer(scorer: ScorerLike) -> Scorer:

@@ -40,6 +40,7 @@ from twinvec.types import Array, Ids, Vectors
 __all__ = ["PolyNetwork", "PolyScores", "PolySetup", "poly_start"]
 
 DEFAULT_CODES = 16
+START = 4.0
 TEXTS_AT_ONCE = 256  # their vectors of all codes are in memory
 
 
@@ -68,8 +69,9 @@ class PolyNetwork(Network):
         self, folder: ModelFolder, n_codes: int, *, trust_pickle: bool = False, dropout: float | None = None
     ) -> None:
         super().__init__(folder, trust_pickle=trust_pickle, dropout=dropout)
-        # States are about sqrt(width) long, so the first logits have a deviation of about 1.
-        self.codes = nn.Parameter(torch.randn(n_codes, self.backbone.width) * self.backbone.width**-0.5)
+        # States are about sqrt(width) long, so the first logits have a deviation of about START: codes read different
+        # tokens from the start.
+        self.codes = nn.Parameter(torch.randn(n_codes, self.backbone.width) * START * self.backbone.width**-0.5)
         self.scale = SCALES[folder.similarity]
         self.vector_width = self.width
         self.width = (1 + n_codes) * self.vector_width
