@@ -49,12 +49,12 @@ def fill_pages(pages: Iterable[Path], rendered: Callable[[str], str], *, check: 
 def show_time(seconds: float) -> str:
     """A duration in a suitable unit.
 
-    >>> show_time(0.02), show_time(90), show_time(5400), show_time(234000), show_time(1e10)
-    ('20 ms', '90 s', '90 min', '65 h', '317 years')
+    >>> show_time(0.02), show_time(90), show_time(5400), show_time(200000), show_time(1e10)
+    ('20 ms', '90 s', '90 min', '2.3 days', '317 years')
     """
     if seconds < 0.1:
         return f"{1000 * seconds:.2g} ms"
-    for unit, size, limit in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 100), ("days", 86400, 730)):
+    for unit, size, limit in (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48), ("days", 86400, 730)):
         if seconds < limit * size:
             return f"{seconds / size:.2g} {unit}" if seconds < 10 * size else f"{seconds / size:.0f} {unit}"
-    return f"{seconds / 86400 / 365:.0f} years"
+    return f"{seconds / (365.25 * 86400):,.0f} years"

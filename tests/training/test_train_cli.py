@@ -273,6 +273,7 @@ def test_the_recipes_in_the_docs_are_valid(tmp_path):
     for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL):
         (tmp_path / "recipe.toml").write_text(block)
         recipes.append(read_recipe(tmp_path / "recipe.toml"))
-    usual, small = recipes
+    usual, small, taught = recipes
     assert [part.objective for part in usual.data] == ["softmax", "ranking"] and usual.dev.patience == 3
     assert small.model.layers == (0, 2, 5) and small.model.stored == "int8" and len(small.data[0].teachers) == 2
+    assert taught.data[0].is_mined and taught.data[0].mined == 4 and not taught.data[1].is_mined
