@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
+from common import alternate
 
 import twinvec
 from twinvec.embedder import Embedder
@@ -16,7 +16,7 @@ from twinvec.scorer import Scorer
 from twinvec.vectors import unit_rows
 
 SIZES = 100, 1_000, 10_000
-SAMPLE = 2_000  # pairs that a scorer is timed on, if n texts have more
+SAMPLE = 500  # pairs that a scorer is timed on, if n texts have more
 ROUNDS = 5
 POLY_QUERIES = 200  # queries that a poly-encoder is timed on, if there are more
 
@@ -27,36 +27,31 @@ class Timed(Protocol):
     def __call__(self, texts: Sequence[str]) -> tuple[float, bool]: ...
 
 
-def median_seconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
+def seconds_of(run: Callable[[], object]) -> float:
     """The median of some rounds, after a warm-up."""
-    run()
-    seconds = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - started)
-    return float(np.median(seconds))
+    return alternate({"run": run}, ROUNDS)["run"]
 
 
 def by_vectors(embedder: Embedder) -> Timed:
     """Embed every text, then compare all vectors."""
-    return lambda texts: (median_seconds(lambda: twinvec.find_pairs(texts, 1, model=embedder)), False)
+    return lambda texts: (seconds_of(lambda: twinvec.find_pairs(texts, 1, model=embedder)), False)
 
 
 def by_scores(scorer: Scorer) -> Timed:
-    """Score every pair; of many pairs, a seeded sample is timed and the time extrapolated to all of them."""
+    """Score every pair: the time of a seeded sample of pairs, extrapolated to all of them if there are more."""
 
     def timed(texts: Sequence[str]) -> tuple[float, bool]:
         count = len(texts) * (len(texts) - 1) // 2
-        if count <= SAMPLE:
-            rows = list(combinations(range(len(texts)), 2))
-        else:
-            rng = np.random.default_rng(0)
-            rows = [tuple(rng.choice(len(texts), 2, replace=False)) for _ in range(SAMPLE)]
-        pairs = [(texts[i], texts[j]) for i, j in rows]
-        return median_seconds(lambda: scorer.score(pairs)) * count / len(pairs), count > len(pairs)
+        pairs = list(combinations(texts, 2)) if count <= SAMPLE else _sampled(texts)
+        return seconds_of(lambda: scorer.score(pairs)) * count / len(pairs), count > len(pairs)
 
     return timed
+
+
+def _sampled(texts: Sequence[str]) -> list[tuple[str, str]]:
+    rng = np.random.default_rng(0)
+    rows = (rng.choice(len(texts), 2, replace=False) for _ in range(SAMPLE))
+    return [(texts[left], texts[right]) for left, right in rows]
 
 
 def by_codes(scorer: PolyEncoder) -> Timed:
@@ -66,7 +61,7 @@ def by_codes(scorer: PolyEncoder) -> Timed:
     """
 
     def timed(texts: Sequence[str]) -> tuple[float, bool]:
-        embed = median_seconds(lambda: scorer.candidates.embed(list(texts), role="document"))
+        embed = seconds_of(lambda: scorer.candidates.embed(list(texts), role="document"))
         vectors = unit_rows(scorer.candidates.embed(list(texts), role="document"))
         queries = list(texts[:POLY_QUERIES])
 
@@ -74,7 +69,7 @@ def by_codes(scorer: PolyEncoder) -> Timed:
             several = scorer.query_vectors(queries)
             return [int(attended_scores(each, vectors, scorer.scale).argmax()) for each in several]
 
-        return embed + median_seconds(score) * len(texts) / len(queries), len(texts) > len(queries)
+        return embed + seconds_of(score) * len(texts) / len(queries), len(texts) > len(queries)
 
     return timed
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ __all__ = [
     "Scorer",
     "checked_pairs",
     "checked_scores",
+    "is_scorer",
     "rank_texts",
 ]
 
@@ -58,6 +59,15 @@ class RankingScorer(Scorer, Protocol):
     def rank(self, query: str, texts: Sequence[str], k: int | None = None) -> Ranked:
         """The ``k`` best texts for a query, best first."""
         ...
+
+
+def is_scorer(system: object) -> TypeGuard[Scorer]:
+    """Whether an object scores pairs, and does not embed.
+
+    >>> is_scorer(FunctionScorer(lambda query, texts: [1.0 for _ in texts]))
+    True
+    """
+    return hasattr(system, "score") and not hasattr(system, "embed")
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ TABLE = UseGraph.table
 TABLE_NAMES = TABLE, TABLE + SCALE
 TEXTS_PER_PLAN = 1024  # tokenized together, while other streams still run the batches of the ones before
 AGAIN = "Convert the model again."
+SOURCE_HINT = f"Pass a converted folder, or one with {USE_PIECES} and {' or '.join(USE_WEIGHTS)}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,9 @@ def read_use(folder: str | os.PathLike[str]) -> UseFolder:
 
 def _read_config(file: Path) -> UseConfig:
     if not file.is_file():
-        raise ModelFolderError(f"{file.parent} has no {SETTINGS}: it is not a Universal Sentence Encoder.", hint=AGAIN)
+        raise ModelFolderError(
+            f"{file.parent} has no {SETTINGS}: it is not a Universal Sentence Encoder.", hint=SOURCE_HINT
+        )
     content = JsonObject(read_json(file), file, hint=AGAIN)
     content.word("kind", choices=(KIND,))
     orders = content.items("orders")

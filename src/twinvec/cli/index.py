@@ -79,7 +79,7 @@ def index(*, rows: RowChoice, out: str, model: ModelChoice, language: str, re_em
     """Add the texts of FILE to the collection FOLDER, and update those that have changed.
 
     FILE is plain lines, csv, tsv, jsonl or parquet. Rows are identified by their id, or by their text if there are no
-    ids. Only new texts are embedded, so a second run is fast; after an interruption, run the same command again to
+    ids. Texts that are already there are not embedded again. After an interruption, run the same command again to
     continue. FOLDER may be an address in an object store, such as s3://bucket/notes.
 
     The other columns are stored as metadata, to filter by. In csv and tsv every value is text; use --number for

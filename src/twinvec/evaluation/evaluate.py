@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from twinvec.choices import DEFAULT_MODEL, TASK_GROUPS, Aggregation, ClassifierName, Correlation, Similarity
 from twinvec.embedder import TEXTS_PER_CALL, CachedEmbedder, Embedder, as_embedder
@@ -27,7 +27,7 @@ from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
 from twinvec.evaluation.tasks.triplets import TripletTask, run_triplets, triplet_outcome
 from twinvec.model.identity import DECIDING
 from twinvec.pairs.cross_encoder import ScorerLike, as_scorer
-from twinvec.scorer import Scorer, checked_scores
+from twinvec.scorer import Scorer, checked_scores, is_scorer
 from twinvec.types import Array
 from twinvec.vector_store import cache_folder
 
@@ -120,7 +120,7 @@ def evaluate(
     loaded = load_tasks(names, Path(folder))
     opened = open_system(system)
     scorer = None if rerank is None else as_scorer(rerank)
-    if _is_scorer(opened):
+    if is_scorer(opened):
         if scorer is not None:
             raise InputError(f"{opened.name} is a scorer, so there is nothing to re-rank.", hint="Remove rerank.")
         first = as_embedder(DEFAULT_MODEL)
@@ -134,10 +134,6 @@ def evaluate(
         if watch is not None:
             watch(run)
     return evaluation_of(opened, runs, scorer)
-
-
-def _is_scorer(system: Embedder | Scorer) -> TypeGuard[Scorer]:
-    return hasattr(system, "score") and not hasattr(system, "embed")
 
 
 def _cached(embedder: Embedder, cache: bool | str | os.PathLike[str] | None) -> CachedEmbedder:

@@ -34,8 +34,8 @@ __all__ = [
 SETTINGS, CODES = POLY_FILES = "poly_encoder.json", "poly_encoder.safetensors"
 VERSION = 1
 MAX_CODES = 4096  # the paper has at most 360
-# The default scale of a candidate's attention by similarity. Dot products are not scaled, as in the paper. Cosines of a
-# query's code vectors with a candidate differ by a few hundredths, so that only a large scale lets codes specialize.
+# The default scale of a candidate's attention by similarity. Dot products are not scaled, as in the paper. Cosines are
+# close to each other: with a small scale all codes would have about the same weight.
 SCALES = {"cosine": 100.0, "dot": 1.0}
 HINT = "Train the poly-encoder again, or restore its files."
 

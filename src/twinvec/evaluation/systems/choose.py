@@ -19,7 +19,7 @@ from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
 from twinvec.evaluation.systems.stored import StoredEmbedder
 from twinvec.model.identity import refuse_settings
 from twinvec.pairs.cross_encoder import as_scorer, is_scorer_folder, load_scorer
-from twinvec.scorer import Scorer
+from twinvec.scorer import Scorer, is_scorer
 
 __all__ = ["System", "SystemChoice", "open_system"]
 
@@ -74,8 +74,8 @@ def open_system(system: System) -> Embedder | Scorer:
         return _open(system)
     if isinstance(system, (str, os.PathLike)):
         return _open(SystemChoice(os.fspath(system)))
-    if hasattr(system, "score") and not hasattr(system, "embed"):
-        return cast(Scorer, system)
+    if is_scorer(system):
+        return system
     return as_embedder(cast(ModelLike | Embedder, system))
 
 

@@ -89,7 +89,7 @@ class PairTask:
 
     @cached_property
     def sampled(self) -> SampledSet:
-        """The data set as seen by the sampler. Pairs share no work, so rows with equal texts need not be together."""
+        """The data set as seen by the sampler, without groups: equal texts in different pairs save no work."""
         found = own_candidates(self.examples.indices)
         n_tokens = np.minimum(self.reader.n_tokens(found.first, found.second), self.reader.maker.max_tokens)
         return SampledSet(n_tokens.sum(axis=1), None, self.share)
