@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import logging
 import os
-import platform
 import tempfile
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from common import alternate, arguments, machine, other_sentences, sts_sentences, write_result
-from numpy.typing import NDArray
+from common import alternate, arguments, other_sentences, sts_sentences, write_result
+from rivals import RIVAL, Make, Rivals, Run, made_rivals, onnx_configuration
 
 import twinvec
 from twinvec.choices import Precision
@@ -31,21 +27,8 @@ from twinvec.choices import Precision
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-RIVAL = "sentence-transformers (torch)"
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8")
-BATCH_SIZES = 16, 32, 64, 128, 256  # as in the rival's own benchmark of MiniLM
-ONNX_CONFIGURATIONS = {"avx512_vnni": "avx512_vnni", "avx512f": "avx512"}  # CPU flag -> the rival's name
 N_CALIBRATION = 300  # sentences to offer; the rival calibrates with its default number of them
-Run = Callable[[], NDArray[np.float32]]
-Make = Callable[[Path], "SentenceTransformer"]
-
-
-class Rivals(NamedTuple):
-    """The rivals that run here with their fastest batch sizes, and the errors of the others."""
-
-    runs: dict[str, Run]
-    batch_sizes: dict[str, int]
-    errors: dict[str, str]
 
 
 def plain(folder: Path, backend: str) -> SentenceTransformer:
@@ -60,14 +43,6 @@ def quantized(folder: Path, backend: str, file: str) -> SentenceTransformer:
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), backend=backend, device="cpu", model_kwargs={"file_name": file})
-
-
-def onnx_configuration() -> str:
-    """The rival's configuration of dynamic int8 for this CPU."""
-    if platform.machine().lower() in ("arm64", "aarch64"):
-        return "arm64"
-    abilities = machine()["abilities"]
-    return next((name for flag, name in ONNX_CONFIGURATIONS.items() if flag in abilities), "avx2")
 
 
 def dynamic_int8(folder: Path) -> SentenceTransformer:
@@ -98,17 +73,6 @@ def static_int8(folder: Path, calibration: list[str]) -> SentenceTransformer:
     return quantized(folder, "openvino", "openvino/openvino_model_int8.xml")
 
 
-def best_batch_size(rival: SentenceTransformer, texts: list[str]) -> int:
-    """The rival's fastest batch size, by the better of two runs after a warm-up."""
-
-    def seconds(size: int) -> float:
-        started = time.perf_counter()
-        rival.encode(texts, batch_size=size)
-        return time.perf_counter() - started
-
-    return min(BATCH_SIZES, key=lambda size: min([seconds(size) for _ in range(3)][1:]))
-
-
 def rivals(model: Path, texts: list[str], calibration: list[str]) -> Rivals:
     """sentence-transformers with each backend, and with its int8 exports."""
     makers: dict[str, Make] = {
@@ -118,23 +82,12 @@ def rivals(model: Path, texts: list[str], calibration: list[str]) -> Rivals:
         "openvino": lambda folder: plain(folder, "openvino"),
         "openvino, static int8": lambda folder: static_int8(folder, calibration),
     }
-    made = Rivals({}, {}, {})
-    for backend, make in makers.items():
-        name = f"sentence-transformers ({backend})"
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                # a copy of symbolic links: the export must not write into the model folder
-                for file in model.iterdir():
-                    (Path(folder) / file.name).symlink_to(file.resolve())
-                rival = make(Path(folder))
-                size = best_batch_size(rival, texts[:1_000])
-        except Exception as error:
-            made.errors[name] = f"{type(error).__name__}: {error!s:.200}"
-            print(f"{name} does not run here: {made.errors[name]}")
-            continue
-        made.batch_sizes[name] = size
-        made.runs[name] = lambda rival=rival, size=size: rival.encode(texts, batch_size=size)  # type: ignore[misc]
-    return made
+    return made_rivals(
+        model,
+        makers,
+        lambda rival, size: rival.encode(texts[:1_000], batch_size=size),
+        lambda rival, size: rival.encode(texts, batch_size=size),
+    )
 
 
 def ours(model: Path | str, texts: list[str], label: str = "twinvec") -> dict[str, Run]:

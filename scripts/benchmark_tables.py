@@ -57,6 +57,46 @@ def start(result: dict[str, Any]) -> str:
     return f"{table(header, cells(result['rows'], formats))}\n\n{where(result)}"
 
 
+def serve(result: dict[str, Any]) -> str:
+    """The server compared with local encoding and with a rival, and its memory over many requests."""
+    formats = {
+        "name": "",
+        "local_per_s": ".0f",
+        "served_per_s": ".0f",
+        "share": ".0%",
+        "p50_ms": ".0f",
+        "p99_ms": ".0f",
+        "one_local_ms": ".1f",
+        "one_served_ms": ".1f",
+        "one_ratio": ".2f",
+    }
+    header = [
+        f"{result['model']}, {result['clients']} clients, one text per request",
+        "`encode`, texts per second",
+        "served per second",
+        "share",
+        "p50 ms",
+        "p99 ms",
+        "one text, `encode`, ms",
+        "one client, p50 ms",
+        "ratio",
+    ]
+    rows = [{"name": name, **result[name]} for name in ("float32", "int8") if name in result]
+    parts = [table(header, cells(rows, formats))]
+    if "rival" in result:
+        found = [{"name": name, **row} for name, row in result["rival"]["rows"].items()]
+        names = [f"{result['model']}, {result['clients']} clients", "requests per second", "p50 ms", "p99 ms"]
+        parts.append(table(names, cells(found, {"name": "", "per_s": ".0f", "p50_ms": ".0f", "p99_ms": ".0f"})))
+        parts.append(f"Compared with the faster rival: {result['rival']['ratio']:.1f} times the requests per second.")
+    if "soak" in result:
+        soak = result["soak"]
+        parts.append(
+            f"Memory after {soak['requests']:,} requests (twinvec-mini, int8): {soak['memory_mb'][-1]:.0f} MB, "
+            f"{soak['growth']:+.1%} compared with the state after a fifth of them."
+        )
+    return "\n\n".join([*parts, where(result)])
+
+
 def memory(result: dict[str, Any]) -> str:
     """Peak memory over a long stream of texts."""
     return (
@@ -226,8 +266,7 @@ def pairs(result: dict[str, Any]) -> str:
     """Speed and fidelity of cross-encoders."""
     formats = {"name": "", "pairs_per_second": ",.0f", "ratio": ".2f", "rank_correlation": ".4f"}
     header = [f"{result['model']}, {result['n_pairs']:,} pairs", "pairs per second", "ratio", "rank correlation"]
-    words = f"sentence-transformers ran at its fastest batch size ({result['rival_batch_size']})."
-    return f"{table(header, cells(result['rows'], formats))}\n\n{words} {where(result)}"
+    return "\n\n".join([table(header, cells(result["rows"], formats)), *_rival_settings(result), where(result)])
 
 
 def best_pair(result: dict[str, Any]) -> str:
@@ -284,4 +323,25 @@ def reranking(result: dict[str, Any]) -> str:
         gain = f"{row['gain']:+.2f} ({row['gain_low']:+.2f} to {row['gain_high']:+.2f})"
         rows.append([row["mode"], row["scorer"], f"{row['ndcg']:.2f}", gain])
     header = ["first hits", "re-ranked by", "nDCG@10", "difference, 95% interval"]
+    return f"{table(header, rows)}\n\n{where(result)}"
+
+
+def sizing(result: dict[str, Any]) -> str:
+    """What one server process on this machine answers, and the cores that a given load needs at this rate."""
+    cores, rows = result["machine"]["cores"], []
+    for precision in ("float32", "bfloat16", "int8"):
+        if found := result.get(precision):
+            per_core = found["served_per_s"] / cores
+            times = [f"{found[name]:.0f} ms" for name in ("p50_ms", "p99_ms")]
+            rows.append(
+                [precision, f"{found['served_per_s']:,.0f}", f"{per_core:,.0f}", *times, f"{1000 / per_core:.1f}"]
+            )
+    header = [
+        f"{result['model']}, {result['clients']} clients with one short text each",
+        f"texts per second, {cores} cores",
+        "per core",
+        "half within",
+        "99 % within",
+        "cores for 1,000 per second",
+    ]
     return f"{table(header, rows)}\n\n{where(result)}"

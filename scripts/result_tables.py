@@ -50,10 +50,12 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "systems": benchmarks.systems,
     "three-encoders": benchmarks.three_encoders,
     "reranking": benchmarks.reranking,
+    "sizing": benchmarks.sizing,
     "headline": benchmarks.headline,
     "search": benchmarks.search,
     "index-1000000": benchmarks.index,
     "index-40000000": benchmarks.index,
+    "serve": benchmarks.serve,
     "kill_bulk": benchmarks.kill_bulk,
     "kill_collection": benchmarks.kill_collection,
     "kill_train": benchmarks.kill_train,
@@ -72,6 +74,7 @@ SOURCES = {
     "headline": "demo",
     "best-pair": "pairs",
     "reranking": "cranfield",
+    "sizing": "serve",
 }  # block -> the result it shows, if the names differ
 
 

@@ -62,12 +62,12 @@ class RankingScorer(Scorer, Protocol):
 
 
 def is_scorer(system: object) -> TypeGuard[Scorer]:
-    """Whether an object scores pairs, and does not embed.
+    """Whether an object scores pairs, and does not embed; ``only_scores`` decides if it has both methods.
 
     >>> is_scorer(FunctionScorer(lambda query, texts: [1.0 for _ in texts]))
     True
     """
-    return hasattr(system, "score") and not hasattr(system, "embed")
+    return hasattr(system, "score") and (not hasattr(system, "embed") or bool(getattr(system, "only_scores", False)))
 
 
 @dataclass(frozen=True)

@@ -276,7 +276,7 @@ def test_the_original_graph_normalizes_each_projection_by_itself(source, real_te
 )
 def test_the_scores_are_the_known_ones(source, data, tmp_path, weights, expected):
     convert_use(source, tmp_path / "m", weights=weights, precision="int8")
-    found = twinvec.evaluate(UseEmbedder(tmp_path / "m"), "stsb,korean", data, cache=None)
+    found = twinvec.evaluate(UseEmbedder(tmp_path / "m"), "stsb,korsts,klue-sts", data, cache=None)
     scores = {result.task: result.value for result in found.results}
     assert scores == pytest.approx(expected, abs=0.35)
 

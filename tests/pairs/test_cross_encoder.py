@@ -13,7 +13,14 @@ from click.testing import CliRunner
 import twinvec
 from tiny import CLASSIFIERS, WORDS, write_tiny_classifier, write_tiny_model
 from twinvec.cli.app import main
-from twinvec.errors import InputError, ModelFolderError, TextTooLongError, UnknownNameError, WeightsError
+from twinvec.errors import (
+    InputError,
+    ModelFolderError,
+    TextTooLongError,
+    UnknownNameError,
+    UnknownScriptError,
+    WeightsError,
+)
 from twinvec.metrics import spearman
 from twinvec.pairs.cross_encoder import as_scorer
 
@@ -148,6 +155,15 @@ def test_long_pairs_are_cut_with_one_warning_that_counts_them(folders, caplog):
     caplog.clear()
     twinvec.load_scorer(folders["bert"], long="cut").score(LONG)
     assert not caplog.records
+
+
+def test_pairs_in_a_script_without_words_are_counted_or_refused(folders, caplog):
+    pairs = [("the cat", "환불 정책이 뭔가요?"), ("the cat", "a dog")]
+    twinvec.load_scorer(folders["bert"]).score(pairs)
+    (record,) = caplog.records
+    assert "1 of 2 pairs is in a script that this model has no words for: Hangul (1)" in record.message
+    with pytest.raises(UnknownScriptError, match=r"pairs\[0\] is in Hangul"):
+        twinvec.load_scorer(folders["bert"], unknown="error").score(pairs)
 
 
 def test_long_pairs_can_be_refused(folders):

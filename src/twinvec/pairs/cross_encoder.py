@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from twinvec.choices import SCORE_ACTIVATIONS, SCORER_KINDS, LongPolicy, Precision, ScoreActivation
-from twinvec.embedder import stable_name
+from twinvec.choices import SCORE_ACTIVATIONS, SCORER_KINDS, LongPolicy, Precision, ScoreActivation, UnknownPolicy
+from twinvec.embedder import is_address, stable_name
 from twinvec.engine.batches import Engine, EngineSettings, Streams, pad, plan_batches, plan_equal, plan_single
 from twinvec.engine.config import read_backbone
 from twinvec.engine.names import canonical_name
@@ -41,7 +41,7 @@ from twinvec.scorer import (
     checked_pairs,
     rank_texts,
 )
-from twinvec.token_rows import plan_jobs
+from twinvec.token_rows import UnknownTexts, plan_jobs
 from twinvec.types import Array, Vectors
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ class CrossEncoder:
         Pairs longer than the model's limit are cut, the longer text first, with one warning (see ``load_scorer``).
         """
         checked = _checked(pairs)
-        cut = LongPairs(self.max_tokens)
+        cut, unknown = LongPairs(self.max_tokens), UnknownTexts(self._rows.words, self.settings.unknown, "pairs")
+        unknown.read([f"{first} {second}" for first, second in checked])
         scores = np.empty((len(checked), len(self.labels)), dtype=np.float32)
 
         def work(rows: list[PairRow]) -> None:
@@ -117,6 +118,7 @@ class CrossEncoder:
             self._streams.run(jobs, work)
         if self.settings.long == "warn":
             cut.warn()
+        unknown.warn()
         if self.label is not None:
             return np.ascontiguousarray(scores[:, self.labels.index(self.label)])
         return scores[:, 0] if len(self.labels) == 1 else scores
@@ -125,6 +127,13 @@ class CrossEncoder:
         """The ``k`` best texts for a query, best first: their rows in the list and their scores."""
         self.check_single()
         return rank_texts(self, query, texts, k)
+
+    def with_one_stream(self) -> CrossEncoder:
+        """A copy that runs its batches one after the other in the calling thread, for callers with their own threads.
+
+        It shares the weights. Each thread needs its own copy.
+        """
+        return replace(self, _streams=Streams(1))
 
     def check_single(self) -> None:
         """Raise InputError if the model returns several scores per pair."""
@@ -187,6 +196,7 @@ def load_scorer(
     threads: int | None = None,
     deterministic: bool = False,
     long: LongPolicy = "warn",
+    unknown: UnknownPolicy = "warn",
     max_tokens: int | None = None,
     activation: ScoreActivation | None = None,
     label: str | None = None,
@@ -196,7 +206,8 @@ def load_scorer(
 ) -> CrossEncoder | PolyEncoder | RankingScorer:
     """Load a scorer: a sentence-transformers CrossEncoder, a Hugging Face sequence classifier, a poly-encoder, or BM25.
 
-    It is found as in :func:`twinvec.load`: in a folder, the Hub's cache, or the Hub.
+    It is found as in :func:`twinvec.load`: in a folder, the Hub's cache, or the Hub. It may also be the address of a
+    server, whose settings decide the scores.
 
     Args:
         precision: float32 (exact), bfloat16 or int8 (faster on CPUs that support them).
@@ -204,6 +215,7 @@ def load_scorer(
         deterministic: Return the same bits for a pair, whatever the other pairs, their order or the threads.
         long: What to do with pairs longer than the limit: warn (cut the longer text first), error, or cut. A
             poly-encoder reads each text alone and cuts its end.
+        unknown: What to do with texts in a script that the model has no words for: warn, error or ignore.
         max_tokens: The maximum number of tokens of a pair; by default the model's own. For cross-encoders.
         activation: How to turn logits into scores: none, sigmoid or softmax; by default the model's own. For
             cross-encoders.
@@ -212,13 +224,15 @@ def load_scorer(
         revision: The branch, tag or commit of a model on the Hub.
         offline: Never download a model.
     """
-    settings = EngineSettings(precision, threads, deterministic=deterministic, long=long)
+    settings = EngineSettings(precision, threads, deterministic=deterministic, long=long, unknown=unknown)
+    chosen: dict[str, Any] = {"max_tokens": max_tokens, "activation": activation, "label": label}
+    if is_address(name_or_folder):
+        return _connect(str(name_or_folder), {**chosen, "precision": precision, "deterministic": deterministic})
     if long == "chunk":
         raise InputError("long='chunk' does not work for pairs.", hint="Use 'warn', 'cut' or 'error'.")
     if activation is not None:
         check_name("activation", activation, SCORE_ACTIVATIONS)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
-    chosen: dict[str, Any] = {"max_tokens": max_tokens, "activation": activation, "label": label}
     if embedder_kind(path) in SCORER_KINDS:
         scorer: RankingScorer = import_module("twinvec.baselines").open_scorer(path)
         return scorer
@@ -228,6 +242,18 @@ def load_scorer(
         if value is not None:
             raise InputError(f"{name}={value!r} is for cross-encoders; {path} is a poly-encoder.", hint="Remove it.")
     return load_poly_encoder(path, settings, trust_pickle=trust_pickle)
+
+
+def _connect(address: str, settings: dict[str, Any]) -> RankingScorer:
+    """The scorer behind a server. Its module is on a higher level, so it is imported only here."""
+    given = [name for name, value in settings.items() if value not in (None, False, "float32")]
+    if given:
+        raise InputError(
+            f"{', '.join(given)} can be set for models that Twinvec runs, not for a server.",
+            hint="Remove it, or configure the server instead.",
+        )
+    client: RankingScorer = import_module("twinvec.remote").Client(address).for_scoring()
+    return client
 
 
 def _load_cross_encoder(
@@ -316,12 +342,14 @@ def is_scorer_folder(name: str | os.PathLike[str]) -> bool:
 
 
 def as_scorer(scorer: ScorerLike) -> Scorer:
-    """Turn the name or folder of a cross-encoder or poly-encoder, or a function of a query and texts, into a scorer.
+    """Turn a name, a folder, the address of a server, or a function of a query and texts into a scorer.
 
     It must return one score per pair.
     """
     if isinstance(scorer, (str, os.PathLike)):
         scorer = load_scorer(scorer)
+    if hasattr(scorer, "for_scoring"):  # a client, whose default model may be one that embeds
+        scorer = scorer.for_scoring()
     if isinstance(scorer, CrossEncoder):
         scorer.check_single()
     if hasattr(scorer, "score"):
