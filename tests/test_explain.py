@@ -14,6 +14,7 @@ from tiny import WORDS, write_tiny_model
 from twinvec.cli import main
 from twinvec.engine.static import write_static
 from twinvec.errors import InputError, TextTooLongError
+from twinvec.explanation import explain_pair
 from twinvec.report.explanation import explanation_html
 from twinvec.wk import WKSettings
 
@@ -132,3 +133,23 @@ def test_the_page_needs_no_other_file_and_escapes_what_it_shows(tiny_bert, tmp_p
     HTMLParser().feed(shown)
     again = run("explain", "a", "b", "-m", tiny_bert, "--html", page)
     assert again.exit_code == 1 and "exists already" in again.output
+
+
+def test_the_words_of_a_match_share_the_cosine_with_the_special_tokens(encoder):
+    words = encoder.explain_match(LEFT, RIGHT)
+    assert [RIGHT[start:end] for start, end, _ in words] == RIGHT.split()
+    shares = encoder.explain_pair(LEFT, RIGHT).of_right
+    np.testing.assert_allclose([share for *_, share in words], shares[1:-1], atol=1e-6)
+
+
+def test_pieces_count_for_their_word_and_a_prompt_for_none(tmp_path):
+    folder = write_tiny_model(tmp_path / "m")
+    prompts = {"query": "the cat ", "document": "a dog "}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    encoder = twinvec.load(folder)
+    text = "The dogs, the cats."
+    words = encoder.explain_match("mat", text)
+    assert [text[start:end] for start, end, _ in words] == ["The", "dogs", ",", "the", "cats", "."]
+    asked, found = encoder.explain("mat", prompt_name="query"), encoder.explain(text, prompt_name="document")
+    shares = explain_pair(asked, found).of_right[3:-1]  # after [CLS] and the prompt, before [SEP]
+    assert sum(word.share for word in words) == pytest.approx(shares.sum(), abs=1e-6)

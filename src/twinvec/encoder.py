@@ -8,62 +8,60 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from twinvec.choices import OutputType
-from twinvec.engine.batches import Engine, EngineSettings, Streams, pad, plan_batches, plan_equal, plan_single
+from twinvec.choices import OutputType, Role
+from twinvec.engine.batches import (
+    Engine,
+    EngineSettings,
+    Streams,
+    pad,
+    plan_batches,
+    plan_cheapest,
+    plan_equal,
+    plan_single,
+)
 from twinvec.engine.weights import is_packed, read_weights
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.explanation import (
     Explanation,
     PairExplanation,
+    WordShare,
     check_explained,
     check_sum,
     explain_pair,
     explain_states,
     no_tokens,
+    share_by_word,
 )
 from twinvec.model.folder import ModelFolder, Normalize
 from twinvec.model.save import save_model
 from twinvec.model.tokenizer import Tokenizer, WordReader, check_text, check_texts
 from twinvec.progress import Progress
-from twinvec.token_rows import WHOLE, LongTexts, Row, RowMaker, join_windows, plan_jobs
-from twinvec.types import Array, TokenBatch, Vectors
+from twinvec.token_rows import (
+    WHOLE,
+    LongTexts,
+    Plan,
+    Row,
+    RowMaker,
+    TextNotes,
+    UnknownTexts,
+    join_windows,
+    plan_jobs,
+)
+from twinvec.types import Array, Block, Coverage, Ids, LayerBatch, Lengths, Vectors
 from twinvec.vectors import check_output, quantize_vectors, similarity, similarity_pairwise, unit_rows
 
-__all__ = ["Block", "Encoder", "LayerBatch", "Lengths"]
+__all__ = ["Block", "Coverage", "Encoder", "LayerBatch", "Lengths"]
 
 TEXTS_PER_BLOCK = 8192  # held in memory by encode_iter
-DOCUMENT_PROMPTS = "document", "passage", "corpus"
-
-
-class Lengths(NamedTuple):
-    """Per text: its number of tokens, special tokens included, and whether the model truncates it."""
-
-    n_tokens: NDArray[np.int64]
-    is_cut: NDArray[np.bool_]
-
-
-class LayerBatch(NamedTuple):
-    """A batch of texts with all states: ``layers`` is ``(layers + 1, batch, tokens, width)``, embedding layer first.
-
-    ``owners`` are the indices of the texts in the input list.
-    """
-
-    owners: list[int]
-    tokens: TokenBatch
-    layers: Vectors
-
-
-class Block(NamedTuple):
-    """Vectors ``(n, width)``, the number of truncated texts, and the token count of the longest of them."""
-
-    vectors: Array
-    n_cut: int
-    longest: int
+ROLE_PROMPTS: dict[Role, tuple[str, ...]] = {
+    "text": (),
+    "query": ("query",),
+    "document": ("document", "passage", "corpus"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +83,7 @@ class Encoder:
     _planned_for: int | None = field(
         default=None, repr=False, compare=False, kw_only=True
     )  # number of streams; None: all
+    _plan: Plan | None = field(default=None, repr=False, compare=False, kw_only=True)  # None: by the precision
 
     @property
     def width(self) -> int:
@@ -117,19 +116,30 @@ class Encoder:
             row: Array = self.encode([texts], prompt=prompt, prompt_name=prompt_name, output=output, progress=False)[0]
             return row
         check_output(output)
-        checked = check_texts(texts)
-        cut = LongTexts(self._limit)
-        vectors = self._vectors(checked, self._prompt(prompt, prompt_name), cut, progress=progress)
-        self._report(cut)
+        notes = self._notes()
+        checked = notes.checked(texts)
+        vectors = self._vectors(checked, self._prompt(prompt, prompt_name), notes.cut, progress=progress)
+        notes.warn()
         return quantize_vectors(vectors, output)
 
     def encode_query(self, texts: str | Iterable[str], *, output: OutputType = "float32") -> Array:
         """Embed queries, with the model's prompt "query" if it has one. Shapes as in ``encode``."""
-        return self.encode(texts, prompt_name=self._first_prompt(("query",)), output=output)
+        return self.encode(texts, prompt_name=self.prompt_for("query"), output=output)
 
     def encode_document(self, texts: str | Iterable[str], *, output: OutputType = "float32") -> Array:
         """Embed documents, with the model's prompt "document" if it has one. Shapes as in ``encode``."""
-        return self.encode(texts, prompt_name=self._first_prompt(DOCUMENT_PROMPTS), output=output)
+        return self.encode(texts, prompt_name=self.prompt_for("document"), output=output)
+
+    def prompt_for(self, role: Role) -> str | None:
+        """The name of the model's prompt for queries or documents; None if it has none, and for the role "text"."""
+        return next((name for name in ROLE_PROMPTS[role] if name in self.folder.prompts), None)
+
+    def with_one_stream(self) -> Encoder:
+        """A copy for callers with their own threads: it runs batches one after the other, planned for few texts.
+
+        It shares the weights. Each thread needs its own copy.
+        """
+        return replace(self, _streams=Streams(1), _plan=plan_cheapest)
 
     def encode_iter(
         self,
@@ -142,16 +152,17 @@ class Encoder:
         """Embed an iterable of any length in bounded memory; yields one ``(width,)`` per text, in order."""
         check_output(output)
         prefix = self._prompt(prompt, prompt_name)
-        cut = LongTexts(self._limit)
+        notes = self._notes()
         source = iter([texts] if isinstance(texts, str) else texts)
         n_done = 0
         try:
             while block := list(islice(source, TEXTS_PER_BLOCK)):
-                vectors = self._vectors(check_texts(block, n_done), prefix, cut, progress=False, n_before=n_done)
+                checked = notes.checked(block, n_done)
+                vectors = self._vectors(checked, prefix, notes.cut, progress=False, n_before=n_done)
                 n_done += len(block)
                 yield from quantize_vectors(vectors, output)
         finally:  # also when the caller stops early
-            self._report(cut)
+            notes.warn()
 
     def encode_block(
         self,
@@ -163,13 +174,16 @@ class Encoder:
     ) -> Block:
         """Embed a list; its vectors have the same bits with any number of threads.
 
-        Truncated texts are counted, not logged.
+        Truncated and unknown texts are counted, not logged.
         """
         check_output(output)
-        cut = LongTexts(self._limit)
+        given = check_texts(texts)
+        notes = self._notes(np.zeros(len(given), dtype=np.int64))
+        checked = notes.checked(given)
         planned = replace(self, _planned_for=1)
-        vectors = planned._vectors(check_texts(texts), self._prompt(prompt, prompt_name), cut, progress=False)
-        return Block(quantize_vectors(vectors, output), cut.n_cut, cut.longest)
+        vectors = planned._vectors(checked, self._prompt(prompt, prompt_name), notes.cut, progress=False)
+        cut = notes.cut
+        return Block(quantize_vectors(vectors, output), cut.n_cut, cut.longest, notes.unknown.n, cut.n_tokens)
 
     def encode_tokens(self, texts: str | Iterable[str], *, prompt: str | None = None) -> list[Vectors]:
         """The last layer's states of each text: a list of ``(tokens, width)``, special tokens included.
@@ -198,8 +212,8 @@ class Encoder:
         Several threads call ``work`` concurrently, in any order of the texts; texts without tokens are skipped. Texts
         over the model's limit are truncated with a warning, also with ``long="chunk"``. ``work`` may use this encoder.
         """
-        checked = check_texts(texts)
-        cut = LongTexts(self._limit)
+        notes = self._notes()
+        checked = notes.checked(texts)
         prefix = self._prompt(prompt, None)
         n_unpooled = self._n_unpooled(prefix)
 
@@ -207,9 +221,9 @@ class Encoder:
             batch = pad([row.ids for row in rows], [n_unpooled] * len(rows))
             return LayerBatch([row.owner for row in rows], batch, self.engine.runtime.layers(batch))
 
-        jobs = self._jobs([prefix + text for text in checked], self._truncating(cut))
+        jobs = self._jobs([prefix + text for text in checked], self._truncating(notes.cut))
         self._streams.run(jobs, run, work)
-        self._report(cut)
+        notes.warn()
 
     def explain(self, text: str, *, prompt: str | None = None, prompt_name: str | None = None) -> Explanation:
         """Explain a text's vector: its tokens, their vectors, and the weights of layers and tokens.
@@ -219,9 +233,10 @@ class Encoder:
         """
         check_explained(self.folder)
         prefix = self._prompt(prompt, prompt_name)
-        cut = LongTexts(self._limit)
-        rows = self._truncating(cut).rows([prefix + check_text(text, "text")], [0])
-        self._report(cut)
+        notes = self._notes()
+        (checked,) = notes.checked([check_text(text, "text")])
+        rows = self._truncating(notes.cut).rows([prefix + checked], [0])
+        notes.warn()
         if not rows:
             return no_tokens(text, self.width)
         batch = pad([rows[0].ids], [self._n_unpooled(prefix)])
@@ -246,6 +261,21 @@ class Encoder:
         one, other = (self.explain(text, prompt=prompt, prompt_name=prompt_name) for text in (left, right))
         return explain_pair(one, other)
 
+    def explain_match(self, query: str, document: str) -> tuple[WordShare, ...]:
+        """The words of a document with their shares of its cosine with a query, in the order of the text.
+
+        Both have the prompts of ``encode_query`` and ``encode_document``. Special tokens have the rest of the cosine.
+        """
+        check_sum(self.folder)
+        name = self.prompt_for("document")
+        asked = self.explain(query, prompt_name=self.prompt_for("query"))
+        found = self.explain(document, prompt_name=name)
+        prefix, tokenizer = self._prompt(None, name), self.tokenizer
+        spans = tokenizer.cut(tokenizer.word_spans(prefix + document), len(found.tokens) - tokenizer.n_special)
+        around = [[(0, 0)] * len(ids) for ids in (tokenizer.prefix, tokenizer.suffix)]
+        own = [(start - len(prefix), end - len(prefix)) for start, end in spans]
+        return share_by_word(document, [*around[0], *own, *around[1]], explain_pair(asked, found).of_right.tolist())
+
     def count_tokens(self, texts: str | Iterable[str]) -> NDArray[np.int64]:
         """Number of tokens of each full text, special tokens included: ``(len(texts),)``; a scalar for one string."""
         if isinstance(texts, str):
@@ -259,6 +289,13 @@ class Encoder:
         ids = self.tokenizer.ids([prefix + text for text in checked])
         counts = np.array([len(row) for row in ids], dtype=np.int64) + self.tokenizer.n_special
         return Lengths(counts, counts > self._limit)
+
+    def coverage(self, texts: str | Iterable[str]) -> Coverage:
+        """How much of each text the model has words for, and which texts are in a script that it does not know."""
+        found = list(map(self._words.scripts.coverage, check_texts([texts] if isinstance(texts, str) else texts)))
+        shares = np.array([each.share for each in found], dtype=np.float64)
+        scripts = [each.script for each in found]
+        return Coverage(shares, np.array([script is not None for script in scripts], dtype=np.bool_), scripts)
 
     def similarity(self, left: ArrayLike, right: ArrayLike) -> Vectors:
         """Scores of all rows of ``left`` with all rows of ``right``, by the model's similarity measure: ``(n, m)``."""
@@ -317,7 +354,7 @@ class Encoder:
         return len(self.tokenizer.prefix) + len(self.tokenizer.ids([prefix])[0])
 
     def _jobs(self, texts: list[str], make: RowMaker) -> Iterator[list[Row]]:
-        plan = plan_batches if self.engine.precision == "float32" else plan_equal
+        plan = self._plan or (plan_batches if self.engine.precision == "float32" else plan_equal)
         return plan_jobs(
             texts,
             make.rows,
@@ -331,12 +368,10 @@ class Encoder:
         long = "warn" if self.settings.long == "chunk" else self.settings.long
         return RowMaker(self._words, self._limit, long, cut)
 
-    def _report(self, cut: LongTexts) -> None:
-        if self.settings.long in ("warn", "chunk"):
-            cut.warn()
-
-    def _first_prompt(self, names: Iterable[str]) -> str | None:
-        return next((name for name in names if name in self.folder.prompts), None)
+    def _notes(self, n_tokens: Ids | None = None) -> TextNotes:
+        unknown = UnknownTexts(self._words, self.settings.unknown)
+        cut = LongTexts(self._limit, n_tokens=n_tokens)
+        return TextNotes(cut, unknown, warns_of_cut=self.settings.long in ("warn", "chunk"))
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
         if prompt is not None and prompt_name is not None:

@@ -8,6 +8,7 @@ TwinvecError                      base class
 │   └── WeightsError  ValueError  weights that are missing, corrupt, or do not match the config
 ├── ModelNotFoundError LookupError no such folder, cached model or hub model
 ├── TextTooLongError  ValueError  a text over the model's limit, with ``long="error"``
+├── UnknownScriptError ValueError a text in a script the model has no words for, with ``unknown="error"``
 ├── TrainingError     RuntimeError a run that cannot continue, or a checkpoint of another run
 ├── CollectionError   RuntimeError a collection that is damaged, locked, full, or made with another model
 ├── DeviceError       RuntimeError a device, precision or runtime this machine lacks
@@ -109,6 +110,10 @@ class ModelNotFoundError(TwinvecError, LookupError):
 
 class TextTooLongError(TwinvecError, ValueError):
     """A text has more tokens than the model reads, and ``long="error"`` is set."""
+
+
+class UnknownScriptError(TwinvecError, ValueError):
+    """A text is in a script that the model has no words for, and ``unknown="error"`` is set."""
 
 
 class TrainingError(TwinvecError, RuntimeError):

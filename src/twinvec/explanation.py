@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +21,13 @@ from twinvec.wk import layer_cosines, layer_weights, read_tokens, token_importan
 __all__ = [
     "Explanation",
     "PairExplanation",
+    "WordShare",
     "check_explained",
     "check_sum",
     "explain_pair",
     "explain_states",
     "no_tokens",
+    "share_by_word",
 ]
 
 Numbers = NDArray[np.float64]
@@ -77,6 +81,17 @@ class PairExplanation:
         """The contribution of each token of the right text; they sum to the cosine."""
         return np.asarray(self.contributions.sum(axis=0))
 
+    def as_dict(self) -> dict[str, Any]:
+        """All numbers, for JSON: the cosine, each side's tokens, and the contributions of all pairs of tokens."""
+        sides = {}
+        for name, side, shares in (("left", self.left, self.of_left), ("right", self.right, self.of_right)):
+            tokens = [
+                {"token": token, "weight": round(float(weight), 6), "contribution": round(float(share), 6)}
+                for token, weight, share in zip(side.tokens, side.importance, shares, strict=True)
+            ]
+            sides[name] = {"text": side.text, "tokens": tokens}
+        return {"cosine": round(self.cosine, 6), **sides, "contributions": self.contributions.round(6).tolist()}
+
 
 def check_explained(folder: ModelFolder) -> None:
     """Raise InputError unless the pooled vector is a weighted sum of token vectors."""
@@ -113,7 +128,8 @@ def explain_states(
         alignment[-1] = novelty[-1] = combined[-1] = 1
         importance = mask / max(mask.sum(), 1)
     words = word_vectors(layers, combined)
-    return Explanation(text, tuple(tokens), words, alignment.T, novelty.T, combined.T, importance, vector)
+    names = tuple(normalize("NFC", token) for token in tokens)  # Hangul in syllables, as far as a token has whole ones
+    return Explanation(text, names, words, alignment.T, novelty.T, combined.T, importance, vector)
 
 
 def no_tokens(text: str, width: int) -> Explanation:
@@ -128,3 +144,29 @@ def explain_pair(left: Explanation, right: Explanation) -> PairExplanation:
     one, other = left.parts[:, :width], right.parts[:, :width]
     lengths = np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(other.sum(axis=0))
     return PairExplanation(left, right, one @ other.T / (lengths or 1.0))
+
+
+class WordShare(NamedTuple):
+    """A word of a text, from character ``start`` to before ``end``, and its share of a cosine."""
+
+    start: int
+    end: int
+    share: float
+
+
+def share_by_word(text: str, spans: Sequence[tuple[int, int]], shares: Sequence[float]) -> tuple[WordShare, ...]:
+    """Add up the shares of tokens by word, in the order of the text; ``spans`` has the word of each token.
+
+    Tokens outside the text, such as special tokens or those of a prompt, have an empty or negative span.
+
+    >>> share_by_word("cats sleep", [(0, 0), (0, 4), (0, 4), (4, 10)], [0.5, 0.25, 0.125, 0.5])
+    (WordShare(start=0, end=4, share=0.375), WordShare(start=5, end=10, share=0.5))
+    """
+    words: dict[tuple[int, int], float] = {}
+    for (start, end), share in zip(spans, shares, strict=True):
+        word = text[max(start, 0) : max(end, 0)]
+        if word.strip():
+            first = max(start, 0) + len(word) - len(word.lstrip())
+            place = first, first + len(word.strip())
+            words[place] = words.get(place, 0.0) + share
+    return tuple(WordShare(start, end, share) for (start, end), share in sorted(words.items()))

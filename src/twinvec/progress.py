@@ -10,8 +10,9 @@ import time
 from threading import Lock
 from types import TracebackType
 from typing import IO, Any
+from unicodedata import combining, east_asian_width, normalize
 
-__all__ = ["Progress", "standard_output", "visible"]
+__all__ = ["Progress", "columns_of", "shortened", "standard_output", "visible"]
 
 # C0 except tab and line feed, DEL, C1, and the overrides and isolates of writing direction.
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -24,6 +25,33 @@ def visible(text: str) -> str:
     a \u001b]0;title\u0007 b
     """
     return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def columns_of(text: str) -> int:
+    """The columns that a text takes in a terminal: two for Korean, Chinese and Japanese, none for combining marks.
+
+    >>> columns_of("cat"), columns_of("한국"), columns_of("e\u0301")
+    (3, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in normalize("NFC", text))
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning with an ellipsis, in at most ``most`` columns; characters stay whole.
+
+    >>> shortened("a cat", 5), shortened("a kitten", 5), shortened("고양이가 잔다", 7)
+    ('a cat', 'a ki…', '고양이…')
+    """
+    if columns_of(text) <= most:
+        return text
+    text, room = normalize("NFC", text), most - 1
+    for index, each in enumerate(text):
+        room -= columns_of(each)
+        if room < 0:
+            return f"{text[:index]}…"
+    return text
 
 
 class _Visible(io.BufferedIOBase):

@@ -1,14 +1,14 @@
-"""Array aliases, padded token batches, and the runtime protocol."""
+"""Array aliases, padded token batches, the runtime protocol, and what an encoder returns beside vectors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Ids", "Runtime", "TokenBatch", "Vectors"]
+__all__ = ["Array", "Block", "Coverage", "Ids", "LayerBatch", "Lengths", "Runtime", "TokenBatch", "Vectors"]
 
 Array: TypeAlias = NDArray[Any]
 Vectors: TypeAlias = NDArray[np.float32]
@@ -47,3 +47,45 @@ class Runtime(Protocol):
     def layers(self, batch: TokenBatch) -> Vectors:
         """States of all layers, embedding layer first, ``(layers + 1, batch, tokens, width)``."""
         ...
+
+
+class Lengths(NamedTuple):
+    """Per text: its number of tokens, special tokens included, and whether the model truncates it."""
+
+    n_tokens: NDArray[np.int64]
+    is_cut: NDArray[np.bool_]
+
+
+class Coverage(NamedTuple):
+    """Per text: the share of its letters in scripts that the model has words for, and whether it is unknown.
+
+    Of an unknown text, a quarter or more of the letters are in other scripts, of which ``scripts`` has the main one.
+    """
+
+    shares: NDArray[np.float64]
+    is_unknown: NDArray[np.bool_]
+    scripts: list[str | None]
+
+
+class LayerBatch(NamedTuple):
+    """A batch of texts with all states: ``layers`` is ``(layers + 1, batch, tokens, width)``, embedding layer first.
+
+    ``owners`` are the indices of the texts in the input list.
+    """
+
+    owners: list[int]
+    tokens: TokenBatch
+    layers: Vectors
+
+
+class Block(NamedTuple):
+    """Vectors ``(n, width)``, the number of truncated texts, the token count of the longest, and unknown texts.
+
+    ``n_tokens`` is the number of tokens of each full text, ``(n,)``, if the embedder counts them.
+    """
+
+    vectors: Array
+    n_cut: int
+    longest: int
+    n_unknown: int = 0
+    n_tokens: Ids | None = None

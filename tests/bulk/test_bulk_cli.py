@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import shutil
@@ -88,6 +89,26 @@ def test_texts_that_are_too_long_are_reported_and_counted(ram, tiny_bert, caplog
     assert "1 texts exceed the model's limit (the longest has" in result.stderr
     assert "only their beginning is used" in caplog.text
     assert embed(ram, tiny_bert, "--long", "error", out="strict").exit_code == 1
+
+
+def test_texts_in_a_script_without_words_are_reported_and_counted(ram, caplog):
+    (ram / "in.txt").write_text("환불 정책이 뭔가요?\na cat\n비밀번호를 잊었어요\n", encoding="utf-8")
+    result = embed(ram, "twinvec-static")
+    assert "2 texts are in a script that the model has no words for." in result.stderr
+    assert [record.message.startswith("Some texts are in a script") for record in caplog.records] == [True]
+    strict = embed(ram, "twinvec-static", "--unknown", "error", out="strict")
+    assert strict.exit_code == 1 and "Hangul" in strict.stderr
+
+
+def test_a_folder_from_before_unknown_texts_were_counted_is_read_and_continued(ram, tiny_bert):
+    assert embed(ram, tiny_bert).exit_code == 0
+    path = ram / "out" / "manifest.json"
+    content = json.loads(path.read_text())
+    for shard in content["result"]["shards"]:
+        del shard["n_unknown"]
+    path.write_text(json.dumps(content))
+    assert open_bulk(ram / "out").manifest.result.shards[0].n_unknown == 0
+    assert "9 from earlier runs, 0 embedded in" in embed(ram, tiny_bert).stderr
 
 
 def test_ids_and_columns(ram, tiny_bert):

@@ -1,6 +1,7 @@
 """Clusters: what is promised of them, beside scikit-learn and sentence-transformers on the same vectors."""
 
 import tracemalloc
+import unicodedata
 from types import ModuleType
 
 import numpy as np
@@ -24,6 +25,7 @@ from twinvec.cluster import (
 )
 from twinvec.cluster.agglomerative import by_size
 from twinvec.cluster.describe import words_of
+from twinvec.data.korean import without_particles
 from twinvec.errors import InputError, MissingExtraError, UnknownNameError
 from twinvec.metrics import v_measure
 from twinvec.search import IndexSettings, build_index
@@ -269,6 +271,49 @@ def test_representative_texts_are_different_and_nearest_to_the_middle():
 def test_key_words_tell_a_cluster_from_the_others():
     texts = ["The red cat sat.", "A red cat, a dog!", "The blue sky is red.", "Blue, blue sky", "noise words"]
     assert key_words(texts, [0, 0, 1, 1, -1], 2, n=2) == [["cat", "red"], ["blue", "sky"]]
+
+
+KOREAN_TEXTS = [
+    "비밀번호를 어떻게 재설정하나요?",
+    "비밀번호가 기억나지 않아요",
+    "고양이가 잔다",
+    "고양이는 생선을 먹는다",
+    "The cat sleeps",
+]
+
+
+def test_key_words_in_korean_have_no_particles(monkeypatch):
+    monkeypatch.setattr("twinvec.cluster.describe.korean_nouns", lambda: None)
+    assert key_words(KOREAN_TEXTS, [0, 0, 1, 1, 2], 3, n=1) == [["비밀번호"], ["고양이"], ["cat"]]
+    decomposed = [unicodedata.normalize("NFD", text) for text in KOREAN_TEXTS]
+    assert key_words(decomposed, [0, 0, 1, 1, 2], 3, n=1) == [["비밀번호"], ["고양이"], ["cat"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "stems"),
+    [
+        ("학교 학교에서 학교가", "학교 학교 학교"),
+        ("서울로 서울에", "서울 서울"),  # 로 after l
+        ("전문가 전문", "전문가 전문"),  # 가 never follows a consonant
+        ("나무 나무로 나무는", "나무 나무 나무"),
+        ("마을 가을 회의", "마을 가을 회의"),  # too short without the last syllable
+        ("제주도", "제주도"),  # no evidence that 도 is a particle
+        ("사용자들을 사용자는", "사용자 사용자"),
+        ("api를 pdf로 b형간염 reset", "api pdf b형간염 reset"),
+    ],
+)
+def test_particles_are_removed_only_where_they_are_particles(words, stems):
+    stem = without_particles(words.split())
+    assert " ".join(map(stem, words.split())) == stems
+
+
+def test_kiwi_finds_the_nouns_if_it_is_installed():
+    pytest.importorskip("kiwipiepy")
+    assert key_words(KOREAN_TEXTS, [0, 0, 1, 1, 2], 3, n=2) == [
+        ["비밀번호", "재설정"],
+        ["고양이", "생선"],
+        ["cat", "sleeps"],
+    ]
 
 
 def test_key_words_weigh_as_the_paper_says():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime, timezone
 from types import SimpleNamespace
 
@@ -453,6 +454,30 @@ def test_a_language_decides_which_words_are_the_same(tmp_path):
     assert (plain.search("Haus", mode="text"), ids_of(plain.search("the", mode="text"))) == ([], ["1"])
     with pytest.raises(UnknownNameError, match=r"Unknown language 'german'. Did you mean 'German'"):
         Collection.create(tmp_path / "y", language="german")
+
+
+KOREAN_TEXTS = ["비밀번호를 재설정하는 방법", "환불 정책이 뭔가요?", "물이 맑다", "password reset"]
+
+
+def test_korean_words_are_found_with_their_particles(tmp_path):
+    korean = Collection.create(tmp_path / "ko", model=CountingEmbedder(), language="Korean")
+    korean.add(KOREAN_TEXTS, ["0", "1", "2", "3"])
+    found = {query: ids_of(korean.search(query, 1, mode="text")) for query in ("비밀번호", "정책", "물", "Password")}
+    assert found == {"비밀번호": ["0"], "정책": ["1"], "물": ["2"], "Password": ["3"]}
+    assert ids_of(korean.search("날씨", mode="text")) == []
+    korean.tidy()
+    assert ids_of(Collection.open(korean.path, model=CountingEmbedder()).search("정책", 1, mode="text")) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "query", "found"), [(KOREAN_TEXTS, "환불정책", ["1"]), (["the houses"], "house", ["0"])]
+)
+def test_the_language_of_an_imported_file_follows_its_letters(tmp_path, texts, query, found):
+    file = tmp_path / "texts.jsonl"
+    file.write_text("".join(json.dumps({"id": str(i), "text": text}) + "\n" for i, text in enumerate(texts)))
+    twinvec.index_file(file, tmp_path / "notes", CountingEmbedder())
+    collection = Collection.open(tmp_path / "notes", model=CountingEmbedder())
+    assert ids_of(collection.search(query, 1, mode="text")) == found
 
 
 def test_an_existing_or_missing_collection_is_reported(tmp_path, filled):

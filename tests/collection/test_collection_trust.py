@@ -184,7 +184,7 @@ def test_a_command_in_a_models_name_is_quoted_in_hints(shared, tmp_path):
         {"width": 2**40},
         {"similarity": []},
         {"settings": 5},
-        {"settings": {"a": object()}},
+        {"settings": {"a": {1}}},
         {"settings": {5: 5}},
     ],
     ids=str,

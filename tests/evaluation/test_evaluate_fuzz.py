@@ -17,7 +17,8 @@ from twinvec.cli import main
 from twinvec.errors import InputError, TwinvecError
 from twinvec.evaluation.compare import compare_evaluations
 from twinvec.evaluation.result_file import read_evaluation, write_evaluation
-from twinvec.evaluation.systems import CommandEmbedder, Endpoint, EndpointEmbedder
+from twinvec.evaluation.systems import CommandEmbedder
+from twinvec.remote import Client
 
 N_ANSWERS, N_FILES, N_OUTPUTS = 400, 300, 60
 TEXTS = ["a", "b", "c"]
@@ -56,7 +57,7 @@ def test_a_corrupted_server_response_gives_right_vectors_or_a_twinvec_error(monk
 
     with serving(answer) as address:
         for _ in range(N_ANSWERS):
-            subject = EndpointEmbedder(Endpoint(f"{address}/v1", "m", n_retries=0, timeout_s=10))
+            subject = Client(f"{address}/v1", "m", n_retries=0, timeout_s=10)
             with suppress(TwinvecError):
                 vectors = subject.embed(TEXTS)
                 n_good += 1
@@ -97,7 +98,7 @@ def test_a_response_of_the_wrong_shape_is_refused_with_a_message(case, monkeypat
     content, message = ODD_ANSWERS[case]
     content = content if isinstance(content, bytes) else content.encode()
     with serving(lambda handler, _: reply(handler, 200, content)) as address:
-        subject = EndpointEmbedder(Endpoint(f"{address}/v1", "m", n_retries=0))
+        subject = Client(f"{address}/v1", "m", n_retries=0)
         with pytest.raises(InputError, match=message) as caught:
             subject.embed(["a"])
     assert len(str(caught.value)) < 400
@@ -106,7 +107,7 @@ def test_a_response_of_the_wrong_shape_is_refused_with_a_message(case, monkeypat
 def test_an_error_of_a_server_with_deep_json_is_shown(monkeypatch):
     monkeypatch.delenv("http_proxy", raising=False)
     with serving(lambda handler, _: reply(handler, 400, b"[" * DEEP)) as address:
-        subject = EndpointEmbedder(Endpoint(f"{address}/v1", "m", n_retries=0))
+        subject = Client(f"{address}/v1", "m", n_retries=0)
         with pytest.raises(InputError, match=r"status 400 \(\[\[\["):
             subject.embed(["a"])
 

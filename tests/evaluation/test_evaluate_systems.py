@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 
 from servers import reply, serving
-from twinvec.data import http_client as posting
 from twinvec.embedder import ModelEmbedder
 from twinvec.errors import InputError, ModelNotFoundError
 from twinvec.evaluation.systems import (
     CommandEmbedder,
-    Endpoint,
-    EndpointEmbedder,
     StoredEmbedder,
     SystemChoice,
     open_system,
 )
+from twinvec.remote import Client, retries
 
 TEXTS = ["the cat", "a dog sleeps", "the cat sits on the mat"]
 
@@ -35,6 +33,8 @@ class Server:
         self.form, self.width, self.faults, self.seen = form, width, list(faults), []
 
     def __call__(self, handler, body):
+        if handler.command == "GET":  # the list of models, which this server lacks
+            return reply(handler, 404, b"")
         asked = json.loads(body)
         self.seen.append((handler.path, dict(handler.headers), asked))
         if self.faults:
@@ -51,12 +51,12 @@ class Server:
 
 
 def endpoint(address, **settings):
-    return EndpointEmbedder(Endpoint(f"{address}/v1", "tiny", **settings))
+    return Client(f"{address}/v1", "tiny", **settings)
 
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch):
-    monkeypatch.setattr(posting.Retries.__init__, "__defaults__", (0.01,))
+    monkeypatch.setattr(retries.Retries.__init__, "__defaults__", (0.01,))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -65,7 +65,7 @@ def quick_retries(monkeypatch):
 def test_an_endpoint_gives_vectors_in_the_order_of_the_texts(form):
     server = Server(form=form)
     with serving(server) as address:
-        subject = endpoint(address, texts_per_request=2)
+        subject = endpoint(address, per_request=2, n_connections=1)
         vectors = subject.embed(TEXTS)
     assert vectors.dtype == np.float32
     assert vectors.tolist() == [vector_of(text) for text in TEXTS]
@@ -280,9 +280,9 @@ def test_identity_changes_with_files_and_settings(tiny_bert, tmp_path):
 
 def test_the_command_line_names_one_subject(tmp_path, tiny_bert):
     assert open_system(SystemChoice(str(tiny_bert))).name == str(tiny_bert)
-    assert open_system(SystemChoice("https://host/v1#m")).endpoint == Endpoint("https://host/v1", "m")
+    assert open_system(SystemChoice("https://host/v1#m")).address == "https://host/v1#m"
     chosen = SystemChoice(endpoint="http://host:80/v1", endpoint_model="m", timeout_s=5)
-    assert open_system(chosen).endpoint.url == "http://host:80/v1/embeddings"
+    assert open_system(chosen).address == "http://host:80/v1#m"
     assert isinstance(open_system(SystemChoice(command="cat")), CommandEmbedder)
     with pytest.raises(ModelNotFoundError):
         open_system(SystemChoice("./nowhere"))
@@ -294,7 +294,7 @@ BAD_CHOICES = [
     ({"vectors": "v.npy"}, "--vectors requires --texts"),
     ({"model": "a", "texts": "t"}, "--texts requires --vectors"),
     ({"endpoint": "host/v1", "endpoint_model": "m"}, "Invalid URL 'host/v1'"),
-    ({"endpoint": "http://host/v1"}, "the model name is missing"),
+    ({"endpoint": "http://host/v1#n", "endpoint_model": "m"}, "The URL names the model 'n', but model is 'm'"),
 ]
 
 

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +173,17 @@ class TextPicture:
     weights: NDArray[np.float64]
     importance: NDArray[np.float64]
 
+    def as_dict(self) -> dict[str, Any]:
+        """All numbers, for JSON."""
+        return {
+            "model": self.model,
+            "text": self.text,
+            "tokens": list(self.tokens),
+            "layer_start": self.layer_start,
+            "weights": self.weights.round(6).tolist(),
+            "importance": self.importance.round(6).tolist(),
+        }
+
 
 def picture_text(encoder: Encoder, text: str, *, model: str, settings: WKSettings | None = None) -> TextPicture:
     """The weights of one text, including its special tokens."""
@@ -181,7 +193,7 @@ def picture_text(encoder: Encoder, text: str, *, model: str, settings: WKSetting
         raise InputError(f"{model} finds no token in the text {text!r:.80}.", hint="Use a text that is not empty.")
     tokenizer = encoder.tokenizer
     ids = tokenizer.cut(tokenizer.ids([text])[0], layers.shape[1] - tokenizer.n_special)
-    tokens = tokenizer.tokens(tokenizer.add_special_tokens(ids))
+    tokens = [normalize("NFC", token) for token in tokenizer.tokens(tokenizer.add_special_tokens(ids))]
     start = settings.start(len(layers) - 1)
     cosines = layer_cosines(layers[start:])
     mask = read_tokens(np.ones((1, len(tokens)), dtype=np.int64), settings)
@@ -239,7 +251,7 @@ class LayerFindings:
             "source": self.source,
             "min_count": self.settings.min_count,
             "models": [self._survey(each) for each in self.surveys],
-            "pictures": [_picture(each) for each in self.pictures],
+            "pictures": [each.as_dict() for each in self.pictures],
         }
 
     def _survey(self, survey: LayerSurvey) -> dict[str, Any]:
@@ -258,17 +270,6 @@ class LayerFindings:
             "content_moves_more": groups and round(groups.content_moves_more, 6),
             "words": [each._asdict() for each in survey.frequent(self.settings.min_count)],
         }
-
-
-def _picture(picture: TextPicture) -> dict[str, Any]:
-    return {
-        "model": picture.model,
-        "text": picture.text,
-        "tokens": list(picture.tokens),
-        "layer_start": picture.layer_start,
-        "weights": picture.weights.round(6).tolist(),
-        "importance": picture.importance.round(6).tolist(),
-    }
 
 
 def analyze_layers(

@@ -255,6 +255,7 @@ def _run(
         n_damaged=store.n_damaged,
         n_cut=sum(shard.n_cut for shard in shards),
         longest=max((shard.longest for shard in shards), default=0),
+        n_unknown=sum(shard.n_unknown for shard in shards),
     )
 
 

@@ -71,8 +71,9 @@ class BulkReport:
     """What a complete run did, and what the folder now holds.
 
     ``n_rows`` rows hold ``n_texts`` unique texts, of which this run embedded ``n_embedded``. ``n_unused`` texts of
-    earlier runs no longer appear in any row. ``n_cut`` texts exceeded the model's limit, by up to ``longest`` tokens.
-    ``n_damaged`` shards were damaged and embedded again.
+    earlier runs no longer appear in any row. ``n_cut`` texts exceeded the model's limit, by up to ``longest`` tokens;
+    ``n_unknown`` texts are in a script that the model has no words for. ``n_damaged`` shards were damaged and
+    embedded again.
     """
 
     n_rows: int
@@ -82,6 +83,7 @@ class BulkReport:
     n_damaged: int
     n_cut: int
     longest: int
+    n_unknown: int
 
     @property
     def n_repeated(self) -> int:
@@ -210,6 +212,7 @@ def _shard(content: JsonObject) -> StoredShard:
         sha256=content.text("sha256", pattern=SHA256),
         n_cut=_count(content, "n_cut", least=0),
         longest=_count(content, "longest", least=0),
+        n_unknown=int(content.integer("n_unknown", 0, least=0, most=LARGEST_EXACT)),  # older manifests lack it
     )
 
 

@@ -39,6 +39,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+COUNTS = "n_cut", "longest", "n_unknown"  # of the texts of a shard, in its metadata
 COLUMNS = "number", "key", "text", "vector"
 ROWS_PER_GROUP = 2048  # rows decoded to read one row of a Parquet shard
 REBUILD = "Run the job again: it finds and rebuilds the shard."
@@ -52,6 +53,7 @@ class ShardFile:
     n: int
     n_cut: int
     longest: int
+    n_unknown: int
     content: bytes
 
     @property
@@ -64,9 +66,10 @@ def embedded_shard(shard: NewShard, embedder: Embedder, output: OutputType, form
     """Embed the texts of a shard, and return the content of its file."""
     block = embed_block(embedder, shard.texts)
     checked = checked_vectors(block.vectors, shard.texts, width=embedder.width, source=embedder.name)
-    metadata = {"n_cut": str(block.n_cut), "longest": str(block.longest)}
+    counts = block.n_cut, block.longest, block.n_unknown
+    metadata = {name: str(count) for name, count in zip(COUNTS, counts, strict=True)}
     table = _table(shard, quantize_vectors(checked, output), metadata=metadata)
-    return ShardFile(shard.start, len(shard.texts), block.n_cut, block.longest, WRITERS[format](table))
+    return ShardFile(shard.start, len(shard.texts), *counts, WRITERS[format](table))
 
 
 def pyarrow(part: str = "") -> ModuleType:
@@ -122,7 +125,7 @@ class ParquetShard:
         with _readable(path):
             self._file = pyarrow(".parquet").ParquetFile(path, memory_map=True, page_checksum_verification=True)
             self.n: int = self._file.metadata.num_rows
-            self.width, self.type, self.n_cut, self.longest = _parse_schema(self._file.schema_arrow)
+            self.width, self.type, self.counts = _parse_schema(self._file.schema_arrow)
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
         """All rows of these columns."""
@@ -145,7 +148,7 @@ class ArrowShard:
         with _readable(path):
             self._table = pyarrow(".ipc").open_file(pyarrow().memory_map(str(path))).read_all()
             self.n: int = len(self._table)
-            self.width, self.type, self.n_cut, self.longest = _parse_schema(self._table.schema)
+            self.width, self.type, self.counts = _parse_schema(self._table.schema)
 
     def read(self, columns: Sequence[str]) -> Any:  # noqa: ANN401
         """All rows of these columns, not copied."""
@@ -182,11 +185,11 @@ def vectors_in(table: Any) -> Array:  # noqa: ANN401 - pyarrow's
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _parse_schema(schema: Any) -> tuple[int, str, int, int]:  # noqa: ANN401 - pyarrow's
-    """The width and number type of the vectors, and the counts of cut texts and of extra tokens."""
+def _parse_schema(schema: Any) -> tuple[int, str, tuple[int, ...]]:  # noqa: ANN401 - pyarrow's
+    """The width and number type of the vectors, and ``COUNTS``."""
     vector, metadata = schema.field("vector").type, schema.metadata or {}
     number_type = np.dtype(vector.value_type.to_pandas_dtype()).name
-    return vector.list_size, number_type, int(metadata.get(b"n_cut", 0)), int(metadata.get(b"longest", 0))
+    return vector.list_size, number_type, tuple(int(metadata.get(name.encode(), 0)) for name in COUNTS)
 
 
 @contextmanager
@@ -215,6 +218,7 @@ class StoredShard:
     sha256: str
     n_cut: int
     longest: int
+    n_unknown: int
 
     @property
     def numbers(self) -> range:
@@ -238,7 +242,8 @@ class ShardStore:
                 stream.write(file.content)
         except InputError as error:
             raise InputError(error.problem, hint=SAFE) from error
-        return StoredShard(name, file.start, file.n, len(file.content), digest, file.n_cut, file.longest)
+        counts = file.n_cut, file.longest, file.n_unknown
+        return StoredShard(name, file.start, file.n, len(file.content), digest, *counts)
 
     def checked(self) -> Iterator[tuple[StoredShard, Keys]]:
         """Yield every intact shard with its keys, by its first number. Damaged shards are removed."""
@@ -275,4 +280,4 @@ def _checked(path: Path, *, least: int) -> tuple[StoredShard, Keys] | None:
     except InputError:
         return None
     size_bytes = path.stat().st_size
-    return StoredShard(path.name, start, reader.n, size_bytes, digest, reader.n_cut, reader.longest), keys
+    return StoredShard(path.name, start, reader.n, size_bytes, digest, *reader.counts), keys

@@ -7,14 +7,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from itertools import chain
 from math import log
 from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from twinvec.choices import PROJECTIONS, Projection
 from twinvec.cluster.kmeans import nonempty_rows
+from twinvec.data.korean import HANGUL, KOREAN_FUNCTION_WORDS, korean_nouns, without_particles
 from twinvec.data.sentences import FUNCTION_WORDS
 from twinvec.errors import InputError, check_name
 from twinvec.extras import require
@@ -35,12 +38,31 @@ def words_of(text: str) -> list[str]:
     >>> words_of("It's the B-tree of 3 UTF-8 keys.")
     ['b-tree', 'utf-8', 'keys']
     """
-    return [word for word in WORD.findall(text.lower()) if len(word) > 1 and not _is_stop_word(word)]
+    lower = normalize("NFC", text.lower())  # NFC: Hangul in syllables
+    return [word for word in WORD.findall(lower) if len(word) > 1 and not _is_stop_word(word)]
 
 
 def _is_stop_word(word: str) -> bool:
     # A contraction is split: don't is "don" and "t".
-    return word in FILLERS or FUNCTION_WORDS.issuperset(re.split(r"['\u2019]", word))
+    return word in FILLERS or word in KOREAN_FUNCTION_WORDS or FUNCTION_WORDS.issuperset(re.split(r"['\u2019]", word))
+
+
+def _words_of_all(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text; Korean ones without particles, or only the nouns if kiwipiepy is installed."""
+    words = [words_of(text) for text in texts]
+    known = set(chain.from_iterable(words))
+    if not any(map(HANGUL.search, known)):
+        return words
+    if (nouns_of := korean_nouns()) is None:
+        stem = without_particles(known)
+        return [[noun for noun in map(stem, own) if not _is_stop_word(noun)] for own in words]
+    return [
+        [
+            *(word for word in own if not HANGUL.search(word)),
+            *(noun for noun in nouns_of(text) if len(noun) > 1 and not _is_stop_word(noun)),
+        ]
+        for text, own in zip(texts, words, strict=True)
+    ]
 
 
 def key_words(texts: Sequence[str], labels: Sequence[int], n_clusters: int, *, n: int = 5) -> list[list[str]]:
@@ -52,9 +74,10 @@ def key_words(texts: Sequence[str], labels: Sequence[int], n_clusters: int, *, n
     [['cat'], ['car']]
     """
     counts: list[Counter[str]] = [Counter() for _ in range(n_clusters)]
-    for text, label in zip(texts, labels, strict=True):
-        if label >= 0:
-            counts[label].update(words_of(text))
+    grouped = [(text, label) for text, label in zip(texts, labels, strict=True) if label >= 0]
+    words = _words_of_all([text for text, _ in grouped])
+    for own, (_, label) in zip(words, grouped, strict=True):
+        counts[label].update(own)
     totals = [count.total() for count in counts]
     everywhere: Counter[str] = Counter()
     for count in counts:

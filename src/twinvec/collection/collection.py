@@ -55,7 +55,7 @@ from twinvec.collection.write import (
     rebuild,
 )
 from twinvec.embedder import Embedder, ModelLike
-from twinvec.errors import CollectionError, InputError, check_name
+from twinvec.errors import CollectionError, InputError, check_at_least, check_name
 from twinvec.model.tokenizer import check_text
 from twinvec.pairs.cross_encoder import ScorerLike, as_scorer
 
@@ -124,7 +124,8 @@ class Collection:
         Args:
             path: A folder, or an address such as s3://bucket/notes.
             model: The model that embeds its texts: a name or folder as in :func:`twinvec.load`, or an encoder.
-            language: The language for stemming words in text search; None matches words exactly.
+            language: The language for stemming words in text search; None matches words exactly. Of Korean, Japanese
+                and Chinese, parts of words are found.
             storage: Options of the object store.
         """
         check_language(language)
@@ -240,6 +241,19 @@ class Collection:
             batches = rows_with(table, "id", names, columns_to_read(table))
             found = {row["id"]: entry_of(row) for batch in batches for row in batch.to_pylist()}
         return {name: found[name] for name in names if name in found}
+
+    def page(self, limit: int = 20, *, offset: int = 0, where: str | None = None) -> list[Entry]:
+        """Up to ``limit`` entries after the first ``offset``, in an arbitrary order that a write may change.
+
+        ``where`` is an SQL condition as in ``search``.
+        """
+        limit, table = checked_count("limit", limit), self._table()
+        check_at_least(0, offset=offset)
+        condition = usable_filter(table, where)
+        with lance_errors(f"read {self.path}"), filter_errors(table, condition):
+            query = table.search().select(columns_to_read(table)).limit(limit).offset(offset)
+            rows = (query if condition is None else query.where(condition)).to_list()
+        return [entry_of(row) for row in rows]
 
     def search(
         self,

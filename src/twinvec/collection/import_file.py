@@ -14,6 +14,7 @@ from typing import Any
 
 from twinvec.choices import DEFAULT_MODEL
 from twinvec.collection.collection import Collection
+from twinvec.collection.indexes import language_of
 from twinvec.collection.model import LOADED_WITH_ARGUMENTS, requested_model
 from twinvec.collection.rows import checked_rows, own_id
 from twinvec.collection.schema import column_kinds
@@ -29,6 +30,8 @@ __all__ = ["ImportSource", "Imported", "import_rows", "index_file"]
 DEFAULT_ID = "id"
 NUMBERS: dict[str, Callable[[str], float]] = {"int": int, "float": float}
 BATCH_ROWS = 4096  # written in one commit, so a kill loses at most this many
+AUTO = "auto"
+LANGUAGE_ROWS = 200  # texts whose letters decide the language
 TIDY_SHARE = 0.05  # share of new texts above which an import ends with a tidy
 
 
@@ -72,7 +75,7 @@ def index_file(
     *,
     arguments: Mapping[str, Any] | None = None,
     default_model: ModelLike | Embedder = DEFAULT_MODEL,
-    language: str | None = "English",
+    language: str | None = AUTO,
     re_embed: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Imported:
@@ -86,7 +89,8 @@ def index_file(
         path: A folder, or an address such as s3://bucket/notes.
         arguments: Arguments of :func:`twinvec.load`, for ``model`` or the collection's own model.
         default_model: The model of a new collection if ``model`` is None.
-        language: The language of a new collection, as in ``Collection.create``.
+        language: The language of a new collection, as in ``Collection.create``; "auto" chooses Korean, Japanese or
+            Chinese by the letters of the first texts, else English.
         re_embed: If the collection has a different model, embed all its texts again with this one.
         tell: Called with a message before all texts are embedded again.
 
@@ -109,6 +113,8 @@ def index_file(
         collection = _opened(path, model, arguments, re_embed=re_embed, tell=tell)
     else:
         chosen = _new_model(default_model if model is None else model, arguments)
+        if language == AUTO:
+            language = language_of(text for batch in first for text in batch.texts[:LANGUAGE_ROWS])
         collection = Collection.create(path, model=chosen, language=language)
     return _written(collection, chain(first, batches), rows)
 

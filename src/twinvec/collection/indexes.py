@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from types import ModuleType
 from typing import Any, TypeAlias
 
 from twinvec.errors import CollectionError, TwinvecError, check_name
 from twinvec.extras import require
+from twinvec.model.scripts import script_of
 
 __all__ = [
     "UNREACHED",
@@ -25,6 +28,7 @@ __all__ = [
     "has_index",
     "is_lance_error",
     "lance_errors",
+    "language_of",
     "make_text_index",
     "make_value_indexes",
     "make_vector_index",
@@ -102,14 +106,35 @@ LANGUAGES = (
     "Norwegian", "Portuguese", "Romanian", "Russian", "Spanish", "Swedish", "Tamil", "Turkish",
 )
 # fmt: on
+# Languages of which parts of words are indexed: one and two characters in a row. Korean joins particles to words, and
+# Japanese and Chinese have no spaces. With 150 queries of paraKQC, 75 % of the first nine hits are right; with two
+# characters only 73 %, with two and three 67 %, with whole words 50 %. One character finds words such as 물.
+NGRAM_LANGUAGES = {"Hangul": "Korean", "Kana": "Japanese", "Han": "Chinese"}  # by script
+NGRAMS = {"base_tokenizer": "ngram", "ngram_min_length": 1, "ngram_max_length": 2}
+UNSTEMMED = {"stem": False, "remove_stop_words": False}
 ROWS_PER_PARTITION = 4096
 PROBED_SHARE, LEAST_PROBES = 0.1, 20
 
 
 def check_language(language: str | None) -> None:
-    """Refuse a language that has no stemmer."""
+    """Refuse a language that has neither a stemmer nor n-grams."""
     if language is not None:
-        check_name("language", language, LANGUAGES)
+        check_name("language", language, (*LANGUAGES, *NGRAM_LANGUAGES.values()))
+
+
+def language_of(texts: Iterable[str]) -> str:
+    """The language for word search in texts: Korean, Japanese or Chinese if half of their letters are, else English.
+
+    >>> language_of(["비밀번호를 잊었어요", "API 키"]), language_of(["猫が座る"]), language_of(["A cat", "한국"])
+    ('Korean', 'Japanese', 'English')
+    """
+    counts = Counter(filter(None, map(script_of, chain.from_iterable(texts))))
+    asian = {script: counts[script] for script in NGRAM_LANGUAGES if counts[script]}
+    if not asian or 2 * sum(asian.values()) < counts.total():
+        return "English"
+    if "Kana" in asian and asian.get("Hangul", 0) < asian["Kana"]:
+        return NGRAM_LANGUAGES["Kana"]  # Japanese text is half Chinese characters
+    return NGRAM_LANGUAGES[max(asian, key=lambda script: asian[script])]
 
 
 def has_index(table: LanceTable, column: str) -> bool:
@@ -118,8 +143,10 @@ def has_index(table: LanceTable, column: str) -> bool:
 
 
 def make_text_index(table: LanceTable, language: str | None) -> None:
-    """Index the words of the texts; with a language, their stems without stop words."""
-    options = {"stem": False, "remove_stop_words": False} if language is None else {"language": language}
+    """Index the words of the texts; with a language, their stems without stop words, or parts of words."""
+    options: dict[str, Any] = UNSTEMMED if language is None else {"language": language}
+    if language in NGRAM_LANGUAGES.values():
+        options = UNSTEMMED | NGRAMS
     table.create_index("text", config=_index().FTS(**options), replace=True)
 
 

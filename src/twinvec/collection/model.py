@@ -16,13 +16,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from twinvec.choices import POOLINGS, LongPolicy, Precision, Role
+from twinvec.choices import POOLINGS, LongPolicy, Precision, Role, UnknownPolicy
 from twinvec.embedder import (
     Embedder,
     ModelEmbedder,
     ModelLike,
     arguments_of,
     as_embedder,
+    is_address,
     readout_words,
     stable_name,
     width_of,
@@ -57,6 +58,7 @@ MODEL_MARKS = ("modules.json", "config.json", EMBEDDER_FILE)
 SETTINGS: dict[str, Callable[[object], bool]] = {
     "precision": lambda value: value in get_args(Precision),
     "long": lambda value: value in get_args(LongPolicy),
+    "unknown": lambda value: value in get_args(UnknownPolicy),
     "truncate_dim": lambda value: value is None or _is_count(value),
     "readout": lambda value: _is_readout(value),
 }
@@ -66,8 +68,8 @@ SETTINGS: dict[str, Callable[[object], bool]] = {
 class ModelRecord:
     """The record of a collection's model. ``digest`` covers everything that determines its vectors.
 
-    ``name`` and ``settings`` are arguments of :func:`twinvec.load`; the settings are precision, long, truncate_dim and
-    readout only.
+    ``name`` and ``settings`` are arguments of :func:`twinvec.load`; the settings are precision, long, unknown,
+    truncate_dim and readout only.
     """
 
     name: str
@@ -156,11 +158,18 @@ def as_model(model: ModelLike | Embedder, arguments: Mapping[str, Any] | None = 
 
 
 def _other_record(embedder: Embedder, name: str | None = None) -> ModelRecord:
-    """The record of an embedder that is not a sentence model. If it has a folder, that is recorded as its name."""
+    """The record of an embedder that is not a sentence model.
+
+    Its name is its folder or its address, if it has one. A server states the vector space of its model, so that the
+    collection can also be searched with the model itself.
+    """
     folder = getattr(embedder, "folder", None)
-    if name is None:
-        name = str(folder.absolute()) if isinstance(folder, Path) and embedder_kind(folder) else embedder.name
-    return ModelRecord(name, embedder.identity, width_of(embedder), embedder.similarity)
+    if name is None and isinstance(folder, Path) and embedder_kind(folder):
+        name = str(folder.absolute())
+    elif name is None:
+        name = str(getattr(embedder, "address", embedder.name))
+    digest = getattr(embedder, "space", None) or embedder.identity
+    return ModelRecord(name, digest, width_of(embedder), embedder.similarity)
 
 
 def _record(embedder: ModelEmbedder, name: str) -> ModelRecord:
@@ -220,6 +229,12 @@ def _local_folder(record: ModelRecord, path: str) -> Path:
         pass
     if folder is not None and any((folder / mark).is_file() for mark in MODEL_MARKS):
         return folder
+    if is_address(name):
+        raise ModelNotFoundError(
+            f"{path} was created with a model behind the server {name!r:.200}.",
+            hint="A collection cannot open a connection. If you trust the address, pass it: --model, or "
+            "Collection.open(path, model=...).",
+        )
     raise ModelNotFoundError(
         f"{path} was created with the model {name!r:.200}, which is not on this machine.",
         hint="A collection cannot start a download. If you trust the name, download the model once with twinvec "

@@ -17,6 +17,7 @@ from twinvec.engine.config import is_supported, read_backbone
 from twinvec.engine.readout import readout_width
 from twinvec.engine.static import TABLE_NAMES
 from twinvec.engine.weights import SCALE, weight_files
+from twinvec.errors import ModelFolderError
 from twinvec.files import read_any_json, read_json
 from twinvec.json_checks import JsonObject
 from twinvec.model.classifier import Classifier, is_classifier, read_classifier
@@ -35,6 +36,8 @@ from twinvec.model.folder import (
 from twinvec.model.hub import find_model
 from twinvec.model.identity import model_files
 from twinvec.model.poly_encoder import read_n_codes
+from twinvec.model.scripts import covered_scripts
+from twinvec.model.tokenizer import load_tokenizer
 
 __all__ = ["inspect_model"]
 
@@ -70,6 +73,7 @@ class Inspection:
     labels: tuple[str, ...] = ()  # of a cross-encoder; a sentence model has none
     activation: str | None = None
     n_codes: int | None = None  # of a poly-encoder
+    scripts: tuple[str, ...] = ()  # that the vocabulary has words for
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,6 +102,7 @@ class Inspection:
             ("readout", " -> ".join(self.modules)),
             *self._output_rows(),
             ("longest pair" if self.labels else "longest text", limit),
+            ("scripts", ", ".join(self.scripts) or "unknown"),
             *([("case", "texts are lowercased")] if self.lower_case else []),
             *([] if self.labels else [("prompts", _prompts(self.prompts, self.default_prompt))]),
             ("size", f"{count}{self.size_bytes / 1e6:.1f} MB in {self.weights or 'no weights'}"),
@@ -194,8 +199,16 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
         labels=classifier.labels if classifier else (),
         activation=classifier.activation if classifier else None,
         n_codes=read_n_codes(path),
+        scripts=_scripts(folder),
         warnings=tuple(_warnings(folder, files, classifier)),
     )
+
+
+def _scripts(folder: ModelFolder) -> tuple[str, ...]:
+    try:
+        return covered_scripts(load_tokenizer(folder.backbone).fast).covered
+    except ModelFolderError:  # no tokenizer, or a damaged one
+        return ()
 
 
 class Core(NamedTuple):

@@ -21,6 +21,7 @@ from twinvec.evaluation.tasks.clustering import ClusteringTask, run_clustering
 from twinvec.evaluation.tasks.common import Embed, embed_once
 from twinvec.evaluation.tasks.data_sets import KNOWN, Task
 from twinvec.evaluation.tasks.pairs import PairTask, pair_outcomes, run_pairs
+from twinvec.evaluation.tasks.paraphrases import BitextTask, ParaphraseTask, run_bitext, run_paraphrases
 from twinvec.evaluation.tasks.retrieval import RetrievalTask, run_retrieval
 from twinvec.evaluation.tasks.sts import RelatednessTask, StsTask, run_relatedness, run_sts, sts_outcomes
 from twinvec.evaluation.tasks.transfer import TransferTask, run_transfer
@@ -283,6 +284,8 @@ RUNNERS: Mapping[type, Callable[[Any, Embed, SuiteSettings], list[Outcome]]] = {
     TripletTask: lambda task, embed, _: run_triplets(task, embed),
     RelatednessTask: lambda task, embed, _: run_relatedness(task, embed),
     RetrievalTask: lambda task, embed, _: run_retrieval(task, embed),
+    BitextTask: lambda task, embed, _: run_bitext(task, embed),
+    ParaphraseTask: lambda task, embed, _: run_paraphrases(task, embed),
 }
 
 

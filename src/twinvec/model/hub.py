@@ -43,6 +43,11 @@ def find_model(
     text = str(name)
     if not text:
         raise ModelNotFoundError("The model name is empty.", hint="Pass a name or a folder.")
+    if text.startswith(("http://", "https://")):
+        raise ModelNotFoundError(
+            f"{text!r:.200} is the address of a server, but this needs a model on this machine.",
+            hint="Pass a model name or folder.",
+        )
     path = _path(name)
     if path.is_dir():
         return path

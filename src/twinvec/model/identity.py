@@ -61,6 +61,7 @@ def refuse_settings(settings: Mapping[str, Any], system: str) -> None:
     chosen = deciding_settings(settings)
     names = [name for name, default in DECIDING.items() if chosen[name] != default]
     names += [name for name in ("prompt", "prompt_name") if settings.get(name) is not None]
+    names += ["unknown"] if settings.get("unknown") == "error" else []  # it could not keep that promise
     if names:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
         raise InputError(

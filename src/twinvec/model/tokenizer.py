@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -22,6 +23,7 @@ from twinvec.errors import InputError, ModelFolderError, shown
 from twinvec.files import read_json
 from twinvec.json_checks import JsonObject
 from twinvec.model.folder import refuse_own_code
+from twinvec.model.scripts import Scripts, covered_scripts
 from twinvec.types import Ids
 
 __all__ = [
@@ -31,7 +33,6 @@ __all__ = [
     "check_texts",
     "load_tokenizer",
     "read_sentencepiece",
-    "windows",
 ]
 
 
@@ -65,22 +66,6 @@ def check_texts(texts: Iterable[str], first: int = 0) -> list[str]:
         text if isinstance(text, str) and text.isascii() else check_text(text, f"texts[{i}]")
         for i, text in enumerate(texts, first)
     ]
-
-
-def windows(n_tokens: int, size: int, overlap: int) -> list[range]:
-    """Ranges of at most ``size`` tokens that cover ``n_tokens``; neighbors share ``overlap`` or more.
-
-    The last window starts earlier instead of being shorter, so each has full context.
-
-    >>> windows(10, size=4, overlap=1)
-    [range(0, 4), range(3, 7), range(6, 10)]
-    >>> windows(3, size=4, overlap=1)
-    [range(0, 3)]
-    """
-    if n_tokens <= size:
-        return [range(n_tokens)]
-    starts = [*range(0, n_tokens - size, size - overlap), n_tokens - size]
-    return [range(start, start + size) for start in starts]
 
 
 Item = TypeVar("Item")
@@ -131,6 +116,11 @@ class Tokenizer:
             texts = [text.lower() for text in texts]
         encodings = _encoded(self.fast.encode_batch, texts)
         return [_whole_words(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
+
+    def word_spans(self, text: str) -> list[tuple[int, int]]:
+        """For each token of ``ids``, the first character of its word in the text and the one after the last."""
+        encoding = _encoded(self.fast.encode_batch, [text.lower() if self.lower_case else text])[0]
+        return [encoding.word_to_chars(word) if word is not None else (0, 0) for word in encoding.word_ids]
 
     def cut(self, ids: list[Item], room: int) -> list[Item]:
         """Truncate the ids of a text, or a list parallel to them; most models keep the beginning."""
@@ -206,8 +196,7 @@ def _read_fast(folder: Path, config: JsonObject) -> Any:  # noqa: ANN401 - a com
         return _with_case(fast, config)
     vocabulary = folder / "vocab.txt"
     has_more = (folder / "added_tokens.json").is_file() or "added_tokens_decoder" in config.content
-    kind = read_json(folder / "config.json").get("model_type")
-    is_bert = isinstance(kind, str) and kind in WORD_PIECE_FAMILIES
+    is_bert = read_json(folder / "config.json").get("model_type") in WORD_PIECE_FAMILIES
     if vocabulary.is_file() and is_bert and not has_more:
         return _word_piece(vocabulary, config)
     raise ModelFolderError(
@@ -343,6 +332,11 @@ class WordReader:
         self._by_words = splits_at_spaces(tokenizer.fast)
         self._known: dict[str, bytes] = {}  # ids as the bytes of int32, which join without a loop
 
+    @cached_property
+    def scripts(self) -> Scripts:
+        """The scripts that the vocabulary covers, computed at first use."""
+        return covered_scripts(self.tokenizer.fast)
+
     def read(self, texts: Sequence[str]) -> FlatIds:
         """The ids of each full text, concatenated."""
         words = [text.split(" ") for text in texts] if self._by_words else [[text] for text in texts]
@@ -381,8 +375,7 @@ class WordReader:
         room = N_REMEMBERED - len(self._known)
         if room <= 0:  # full: start over, as other texts have other words
             self._known, room = {}, N_REMEMBERED
-        short = ((word, ids) for word, ids in new.items() if len(word) <= LONGEST_REMEMBERED)
-        self._known.update(islice(short, room))
+        self._known.update(islice((item for item in new.items() if len(item[0]) <= LONGEST_REMEMBERED), room))
 
 
 def splits_at_spaces(fast: Any) -> bool:  # noqa: ANN401 - a compiled type without stubs

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from twinvec.cluster.describe import Cluster, Clustering
+from twinvec.progress import columns_of, shortened
 from twinvec.report.html import document, drawing_file, element, figure, text, write_folder
 from twinvec.report.markdown import cell, table
 from twinvec.types import Ids
@@ -38,7 +39,7 @@ def spread_names(
     [(100.0, 100.0), (105.0, 128.0)]
     """
     placed: list[tuple[float, float]] = []
-    widths = [LETTER * len(name) + PADDING for name in names]
+    widths = [LETTER * columns_of(name) + PADDING for name in names]
     for (x, y), width in zip(wanted, widths, strict=True):
         x = _within(x, width / 2, frame.width)
         free = (
@@ -116,7 +117,7 @@ def map_svg(found: Clustering, drawn: ClusterMap) -> str:
     dots = [
         element(
             "circle",
-            element("title", escape(f"{drawn.texts[row][:TIP_LENGTH]} ({_name(int(drawn.labels[row]))})")),
+            element("title", escape(f"{shortened(drawn.texts[row], TIP_LENGTH)} ({_name(int(drawn.labels[row]))})")),
             cx=float(points[row, 0]),
             cy=float(points[row, 1]),
             r=3.2,

@@ -12,6 +12,7 @@ import numpy as np
 
 from twinvec.evaluation.result_file import Evaluation, Result, Subset, write_evaluation
 from twinvec.files import new_file
+from twinvec.progress import shortened
 from twinvec.report.html import (
     Scale,
     document,
@@ -42,7 +43,7 @@ SMALL_WIDTH, SMALL_LABEL_WIDTH, SMALL_VALUES_WIDTH = 460, 150, 96
 def score_bars(results: Sequence[Result], names: Sequence[str], *, label: str) -> str:
     """One bar per result, starting at 0, with its name, its interval as a line, and the numbers."""
     lows = [value for r in results for value in (r.low, r.value) if value is not None]
-    names = [_short(name, MAX_NAME) for name in names]
+    names = [shortened(name, MAX_NAME) for name in names]
     scale = Scale(_start(lows), 100, 32 + max(map(len, names)) * NAME_WIDTH, BAR_WIDTH - VALUES_WIDTH)
     bottom = ROW_HEIGHT * len(results)
     rows = [
@@ -94,7 +95,7 @@ def _score_row(result: Result, name: str, top: float, *, scale: Scale) -> str:
 
 def _subset_row(subset: Subset, top: float, scale: Scale) -> str:
     middle = top + SMALL_ROW_HEIGHT / 2
-    parts = [text(_short(subset.name, 20), SMALL_LABEL_WIDTH - 10, middle + 4, class_="small", anchor="end")]
+    parts = [text(shortened(subset.name, 20), SMALL_LABEL_WIDTH - 10, middle + 4, class_="small", anchor="end")]
     parts.append(element("line", x1=scale(0), x2=scale(100), y1=middle, y2=middle, class_="grid"))
     if subset.value is not None:
         parts.append(_bar(scale, subset.value, middle, height=SMALL_BAR_HEIGHT))
@@ -111,10 +112,6 @@ def _bar(scale: Scale, value: float, middle: float, *, height: float) -> str:
     return element(
         "rect", x=left, y=middle - height / 2, width=max(right - left, 0.5), height=height, rx=2, class_="bar"
     )
-
-
-def _short(name: str, longest: int) -> str:
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 DENSITY_WIDTH, HEIGHT = 460, 340

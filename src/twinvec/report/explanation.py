@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 
 from twinvec.explanation import PairExplanation
+from twinvec.progress import columns_of
 from twinvec.report.html import document, element, figure, table, text
 from twinvec.types import Array
 
@@ -60,8 +61,8 @@ def _map(pair: PairExplanation) -> str:
     """All pairs of tokens as cells: tokens of A in rows, of B in columns."""
     values = pair.contributions
     largest = float(np.abs(values).max()) or 1.0
-    left = 14 + NAME_WIDTH * max(map(len, pair.left.tokens))
-    top = 14 + NAME_WIDTH * ROTATED_HEIGHT * max(map(len, pair.right.tokens))
+    left = 14 + NAME_WIDTH * max(map(columns_of, pair.left.tokens))
+    top = 14 + NAME_WIDTH * ROTATED_HEIGHT * max(map(columns_of, pair.right.tokens))
     drawn = [
         text(token, left - 8, top + CELL * (row + 0.5) + 5, class_="small", anchor="end")
         for row, token in enumerate(pair.left.tokens)

@@ -15,6 +15,7 @@ from twinvec.evaluation.result_file import Evaluation, Result, Subset
 from twinvec.extras import require
 from twinvec.files import check_free, is_taken, new_folder, write_json
 from twinvec.ownership import FolderKind
+from twinvec.report.fonts import PAGE_FONTS
 
 __all__ = [
     "PAGE",
@@ -75,7 +76,7 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def drawing_file(drawing: str) -> bytes:
     """The content of an SVG file with a drawing of :func:`figure` and the style of the pages."""
-    extra = 'svg { background: var(--card); font-family: "Segoe UI", "Helvetica Neue", Arial, sans-serif; }'
+    extra = f"svg {{ background: var(--card); font-family: {PAGE_FONTS}; }}"
     start, rest = NOT_XML.sub("\ufffd", drawing).split(">", 1)
     return f'{start} xmlns="http://www.w3.org/2000/svg">{element("style", STYLE, extra)}{rest}\n'.encode()
 
@@ -150,7 +151,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body {
   margin: 0; background: var(--page); color: var(--ink);
-  font: 16px/1.55 "Inter", "Segoe UI", -apple-system, BlinkMacSystemFont, "Helvetica Neue", Arial, sans-serif;
+  font: 16px/1.55 "Inter", -apple-system, BlinkMacSystemFont, FONTS;
   font-feature-settings: "tnum"; font-variant-numeric: tabular-nums; -webkit-font-smoothing: antialiased;
 }
 main { max-width: 1080px; margin: 0 auto; padding: 56px 40px 72px; }
@@ -202,7 +203,7 @@ td.number, th.number { text-align: right; white-space: nowrap; }
 .facts td { overflow-wrap: anywhere; }
 @media (max-width: 640px) { main { padding: 32px 18px 48px; } .pair { grid-template-columns: 1fr; } }
 @media print { main { padding: 0; } .card { break-inside: avoid; } h2 { break-after: avoid; } }
-"""
+""".replace("FONTS", PAGE_FONTS)
 
 
 def document(title: str, parts: Iterable[str]) -> str:

@@ -13,6 +13,8 @@ from twinvec.analysis import LayerSurvey
 from twinvec.analysis.layers import TextPicture
 from twinvec.analysis.words import Extremes
 from twinvec.extras import require
+from twinvec.progress import shortened
+from twinvec.report.fonts import drawable, use_fonts
 from twinvec.types import Array
 
 __all__ = [
@@ -48,6 +50,7 @@ def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - matplotlib
 
 def png_of(figure: Any) -> bytes:  # noqa: ANN401 - matplotlib's
     """The figure as the content of a PNG file."""
+    use_fonts(figure)
     stream = BytesIO()
     figure.savefig(stream, format="png", metadata={"Software": None})  # no version, so the bytes are reproducible
     return stream.getvalue()
@@ -164,7 +167,7 @@ def draw_words(survey: LayerSurvey, found: Extremes) -> bytes:
         values = np.array([each.variance for each in part])
         axis.hlines(y, 0, values, color="#e2e8f0", linewidth=1.2)
         axis.scatter(values, y, s=26, c=[FAINT if each.is_function else ACCENT for each in part], zorder=3)
-        axis.set_yticks(y, [each.word for each in part], fontsize=9)
+        axis.set_yticks(y, [drawable(each.word) for each in part], fontsize=9)
         axis.set_ylim(len(part) - 0.4, -0.6)
         axis.set_ylabel(name, color=SOFT)
         axis.tick_params(length=0)
@@ -193,14 +196,15 @@ def draw_picture(picture: TextPicture) -> bytes:
         top.annotate(label, (i, 100 * share), textcoords="offset points", xytext=(0, 2), ha="center", fontsize=8)
     top.margins(y=0.18)
     top.set_ylabel("importance\nof the token, %", color=SOFT)
-    short = picture.text if len(picture.text) <= MAX_TITLE else f"{picture.text[: MAX_TITLE - 1]}…"
+    short = drawable(shortened(picture.text, MAX_TITLE))
     plain(top, f"{picture.model}, SBERT-WK: which tokens and layers make the vector\n“{short}”")
     top.tick_params(axis="x", which="both", length=0)
     percent = 100 * picture.weights[::-1]  # the last layer on top
     shown = [[f"{value:.0f}" for value in row] for row in percent]
     image = draw_cells(bottom, percent, bounds=(0.0, max(float(percent.max()), 1.0)), shown=shown)
     bottom.set_yticks(range(n_layers), [str(picture.layer_start + i) for i in range(n_layers)][::-1])
-    bottom.set_xticks(range(n_tokens), picture.tokens, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
+    names = [drawable(token) for token in picture.tokens]
+    bottom.set_xticks(range(n_tokens), names, rotation=45, ha="right", rotation_mode="anchor", fontsize=9)
     bottom.set_ylabel("layer", color=SOFT)
     bar = figure.colorbar(image, ax=bottom, fraction=0.03, pad=0.01)
     bar.outline.set_visible(False)

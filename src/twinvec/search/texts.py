@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from twinvec.choices import CANDIDATES, DEFAULT_MODEL, MOST_ALL_PAIRS, PAIR_METHODS, Keep, PairMethod
-from twinvec.embedder import Embedder, ModelLike, as_embedder, embed_texts
+from twinvec.embedder import Embedder, ModelEmbedder, ModelLike, as_embedder, embed_texts
 from twinvec.errors import InputError, UnknownNameError, check_at_least
+from twinvec.explanation import WordShare
 from twinvec.model.tokenizer import check_text, check_texts
 from twinvec.pairs.cross_encoder import ScorerLike, as_scorer
 from twinvec.pairs.poly_encoder import PolyEncoder
@@ -25,7 +26,7 @@ from twinvec.search.neighbors import Duplicates, duplicate_rows, neighbor_pairs,
 from twinvec.search.pairs import Pairs, most_similar_pairs
 from twinvec.types import Vectors
 
-__all__ = ["find_duplicates", "find_pairs", "listed_texts", "pair_index", "search_texts"]
+__all__ = ["explain_hits", "find_duplicates", "find_pairs", "listed_texts", "pair_index", "search_texts"]
 
 Tell = Callable[[str], None]
 
@@ -143,6 +144,26 @@ def search_texts(
         ids, scores = ids[ranked.rows], ranked.scores
     rows = zip(ids.tolist(), scores.tolist(), strict=True)
     return [TextHit(row, listed[row], score) for row, score in rows]
+
+
+def explain_hits(
+    query: str, texts: Iterable[str], *, model: ModelLike | Embedder = DEFAULT_MODEL
+) -> list[tuple[WordShare, ...]]:
+    """For each text found for a query, its words with their shares of the cosine; see ``Encoder.explain_match``.
+
+    Exact for the models of :func:`twinvec.explain`; others raise InputError.
+
+    >>> words = explain_hits("a kitten", ["A young cat sits."])[0]
+    >>> max(words, key=lambda word: word.share)[:2]  # cat
+    (8, 11)
+    """
+    embedder = as_embedder(model)
+    if not isinstance(embedder, ModelEmbedder):
+        raise InputError(
+            f"{embedder.name} is not a sentence model, so its hits cannot be explained.",
+            hint="Pass the name or folder of a sentence model.",
+        )
+    return [embedder.encoder.explain_match(query, text) for text in listed_texts(texts)]
 
 
 def listed_texts(texts: Iterable[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from twinvec.evaluation.systems.choose import System, SystemChoice, open_system
 from twinvec.evaluation.systems.command import CommandEmbedder
-from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
 from twinvec.evaluation.systems.stored import StoredEmbedder
 
-__all__ = ["CommandEmbedder", "Endpoint", "EndpointEmbedder", "StoredEmbedder", "System", "SystemChoice", "open_system"]
+__all__ = ["CommandEmbedder", "StoredEmbedder", "System", "SystemChoice", "open_system"]

@@ -11,35 +11,34 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from twinvec.choices import CommandLines
-from twinvec.data.http_client import KEY_VARIABLE
-from twinvec.embedder import Embedder, ModelLike, as_embedder
+from twinvec.embedder import Embedder, ModelLike, as_embedder, is_address
 from twinvec.errors import InputError, MissingExtraError
 from twinvec.evaluation.systems.command import CommandEmbedder
-from twinvec.evaluation.systems.endpoint import Endpoint, EndpointEmbedder
 from twinvec.evaluation.systems.stored import StoredEmbedder
 from twinvec.model.identity import refuse_settings
 from twinvec.pairs.cross_encoder import as_scorer, is_scorer_folder, load_scorer
+from twinvec.remote.client import Client
 from twinvec.scorer import Scorer, is_scorer
 
 __all__ = ["System", "SystemChoice", "open_system"]
 
 logger = logging.getLogger(__name__)
 
-OPTIONS = "MODEL, --endpoint URL with --endpoint-model NAME, --command COMMAND, or --vectors FILE.npy with --texts FILE"
+OPTIONS = "MODEL, --endpoint URL, --command COMMAND, or --vectors FILE.npy with --texts FILE"
 
 
 @dataclass(frozen=True, slots=True)
 class SystemChoice:
     """The system to evaluate: exactly one of ``model``, ``endpoint``, ``command`` and ``vectors``.
 
-    ``model`` may also be ``https://host/v1#model-name``. ``settings`` are arguments of :func:`twinvec.load`, plus
-    ``prompt`` or ``prompt_name`` as in ``Encoder.encode``.
+    ``model`` may also be the address of a server, such as ``https://host/v1#model-name``. ``settings`` are arguments
+    of :func:`twinvec.load`, plus ``prompt`` or ``prompt_name`` as in ``Encoder.encode``.
     """
 
     model: str | None = None
     endpoint: str | None = None
     endpoint_model: str | None = None
-    key_variable: str = KEY_VARIABLE
+    key_variable: str | None = None
     command: str | None = None
     lines: CommandLines = "json"
     vectors: str | None = None
@@ -80,16 +79,15 @@ def open_system(system: System) -> Embedder | Scorer:
 
 
 def _open(choice: SystemChoice) -> Embedder | Scorer:
-    if choice.command or choice.vectors or choice.endpoint or _is_address(choice.model):
+    if choice.command or choice.vectors or choice.endpoint or is_address(choice.model):
         refuse_settings(choice.settings, "a server, a command or a file of vectors")
     if choice.command:
         return CommandEmbedder(choice.command, lines=choice.lines)
     if choice.vectors and choice.texts:
         return StoredEmbedder(Path(choice.vectors), Path(choice.texts))
-    if choice.endpoint or _is_address(choice.model):
-        address, _, model = (choice.endpoint or choice.model or "").partition("#")
-        model = choice.endpoint_model or model
-        return EndpointEmbedder(Endpoint(address, model, choice.key_variable, timeout_s=choice.timeout_s))
+    if choice.endpoint or is_address(choice.model):
+        address = choice.endpoint or choice.model or ""
+        return Client(address, choice.endpoint_model, key_variable=choice.key_variable, timeout_s=choice.timeout_s)
     settings = dict(choice.settings)
     prompt, prompt_name = settings.pop("prompt", None), settings.pop("prompt_name", None)
     if settings.get("precision") == "bfloat16" and not _computes_bfloat16():
@@ -113,7 +111,3 @@ def _computes_bfloat16() -> bool:
         return has_bfloat16()
     except MissingExtraError:
         return True  # loading reports what is missing
-
-
-def _is_address(model: str | None) -> bool:
-    return (model or "").startswith(("http://", "https://"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -15,6 +16,7 @@ from twinvec.evaluation.tasks.argument import GRADES, ArgumentTask
 from twinvec.evaluation.tasks.clustering import ClusteringTask
 from twinvec.evaluation.tasks.documents import READERS, read_documents
 from twinvec.evaluation.tasks.pairs import PairTask
+from twinvec.evaluation.tasks.paraphrases import BitextTask, ParaphraseTask
 from twinvec.evaluation.tasks.probing import bigram_shift_task, sentence_length_task, word_content_task
 from twinvec.evaluation.tasks.retrieval import RetrievalTask
 from twinvec.evaluation.tasks.sts import RelatednessTask, StsTask
@@ -96,7 +98,16 @@ def values_in(rows: Sequence[Row], column: str, *, known: Mapping[str, Value]) -
 
 
 Task: TypeAlias = (
-    StsTask | PairTask | TripletTask | TransferTask | RelatednessTask | ArgumentTask | RetrievalTask | ClusteringTask
+    StsTask
+    | PairTask
+    | TripletTask
+    | TransferTask
+    | RelatednessTask
+    | ArgumentTask
+    | RetrievalTask
+    | ClusteringTask
+    | BitextTask
+    | ParaphraseTask
 )
 
 BINARY = {"0": "0", "1": "1"}
@@ -124,6 +135,27 @@ def _sts(folder: str | Path, *, name: str, files: Sequence[str], subset: str | N
         gold=numbers_in(rows, "score", low=low, high=5),
         subsets=text_in(rows, subset) if subset else (),
     )
+
+
+def _cross_sts(folder: str | Path) -> StsTask:
+    """English texts of the STS benchmark with the Korean second texts of KorSTS, its translation row by row."""
+    english, korean = (_sts(folder, name="korsts-cross", files=[file], subset="genre") for file in CROSS)
+    if list(english.gold) != list(korean.gold):
+        raise InputError(
+            f"{Path(folder, CROSS[0])} and {CROSS[1]} are not the same pairs in the same order: their scores differ.",
+            hint="Download both again: twinvec data get stsb korsts.",
+        )
+    return replace(english, right=korean.right)
+
+
+def _tatoeba(folder: str | Path) -> BitextTask:
+    rows = read_data(folder, "korean/tatoeba-ko-en", columns=["en", "ko"])
+    return BitextTask("tatoeba-ko", text_in(rows, "en"), text_in(rows, "ko"), ("English", "Korean"))
+
+
+def _parakqc(folder: str | Path) -> ParaphraseTask:
+    rows = read_data(folder, "korean/parakqc", columns=["group", "text"])
+    return ParaphraseTask("parakqc", text_in(rows, "text"), text_in(rows, "group"))
 
 
 def _split_rows(folder: str | Path, files: dict[str, str], columns: Sequence[str]) -> tuple[list[Row], list[str]]:
@@ -205,6 +237,7 @@ def _by_id(rows: Sequence[Row]) -> dict[str, str]:
 
 SICK = {"train": "sts/sick-train", "dev": "sts/sick-trial", "test": "sts/sick-test"}
 STSB = {split: f"sts/stsb-{split}" for split in ("train", "dev", "test")}
+CROSS = STSB["test"], "korean/korsts-test"
 SST2 = {split: f"transfer/sst2-{split}" for split in ("train", "dev", "test")}
 TREC = {split: f"transfer/trec-{split}" for split in ("train", "test")}
 MRPC = {split: f"transfer/mrpc-{split}" for split in ("train", "test")}
@@ -220,6 +253,9 @@ KNOWN: dict[str, Callable[[str | Path], Task]] = {
     "sick-r-test": partial(_sts, name="sick-r-test", files=[SICK["test"]], subset=None, low=1),
     "korsts": partial(_sts, name="korsts", files=["korean/korsts-test"], subset="genre"),
     "klue-sts": partial(_sts, name="klue-sts", files=["korean/klue-sts-dev"], subset="source"),
+    "korsts-cross": _cross_sts,
+    "tatoeba-ko": _tatoeba,
+    "parakqc": _parakqc,
     "stsb-trained": partial(_relatedness, name="stsb-trained", files=STSB, bounds=(0, 5)),
     "sick-r-trained": partial(_relatedness, name="sick-r-trained", files=SICK, bounds=(1, 5)),
     **{
