@@ -48,6 +48,7 @@ ROOMS: list[dict[str, str]] = [
     {"scorer": "`Scorer`: anything that scores two texts together"},
     {"pairs": "cross- and poly-encoders: two texts in, one score out"},
     {"data": "tables in and out, training examples, checks, downloads"},
+    {"remote": "`Client`: models behind an HTTP server; connections, retries, keys"},
     {"search": "exact search, indexes, pairs, duplicates, hard negatives"},
     {"baselines": "word vectors, InferSent, DAN, tf-idf, BM25, USE: other systems to compare models with"},
     {
@@ -59,6 +60,7 @@ ROOMS: list[dict[str, str]] = [
     {"evaluation": "tasks, statistics, systems under test, comparison"},
     {"analysis": "layer analysis, readout sweep, speed"},
     {"report": "HTML pages, Markdown, plots"},
+    {"server": "HTTP: dialects of embedding clients, batching across clients, protection (starlette)"},
     {"__init__": "the public names"},
     {"cli": "commands: parse, call the library, print"},
 ]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from twinvec.loading import load
     from twinvec.pairs.cross_encoder import CrossEncoder, load_scorer
     from twinvec.pairs.poly_encoder import PolyEncoder
+    from twinvec.remote import AsyncClient, Client
     from twinvec.scorer import Ranked, Scorer, rank_texts
     from twinvec.search.demo import run_demo
     from twinvec.search.texts import find_duplicates, find_pairs, search_texts
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from twinvec.wk import WKSettings
 
 __all__ = [
+    "AsyncClient",
+    "Client",
     "Collection",
     "CrossEncoder",
     "Encoder",
@@ -109,6 +112,7 @@ _MODULES = {
         "loading": ("load",),
         "pairs.cross_encoder": ("CrossEncoder", "load_scorer"),
         "pairs.poly_encoder": ("PolyEncoder",),
+        "remote": ("AsyncClient", "Client"),
         "scorer": ("Ranked", "Scorer", "rank_texts"),
         "search.demo": ("run_demo",),
         "search.texts": ("find_duplicates", "find_pairs", "search_texts"),

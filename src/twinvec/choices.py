@@ -9,6 +9,9 @@ from twinvec.errors import InputError
 
 DEFAULT_MODEL = "twinvec-mini"
 SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # models that ship with the package
+# Models to use for a script that a model has no words for; the default is for all others.
+MULTILINGUAL_MODEL = "paraphrase-multilingual-MiniLM-L12-v2"
+MODEL_BY_SCRIPT: dict[str, str] = {}
 CANDIDATES = 100  # texts of each ranking that are fused or given to a scorer
 DEFAULT_SCORE_RANGE = (0.0, 5.0)  # of pairs, as in the STS data sets
 
@@ -17,6 +20,7 @@ StoredPrecision = Literal["float32", "int8"]
 OutputType = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 LongPolicy = Literal["warn", "error", "cut", "chunk"]
+UnknownPolicy = Literal["warn", "error", "ignore"]  # for texts in a script that the model has no words for
 RuntimeName = Literal["auto", "onnxruntime", "openvino", "torch"]
 ScoreActivation = Literal["none", "sigmoid", "softmax"]  # turns a cross-encoder's logits into scores
 Device = Literal["cpu", "cuda"]
@@ -51,6 +55,7 @@ PRECISIONS: tuple[str, ...] = get_args(Precision)
 OUTPUT_TYPES: tuple[str, ...] = get_args(OutputType)
 SIMILARITY_NAMES: tuple[str, ...] = get_args(Similarity)
 LONG_POLICIES: tuple[str, ...] = get_args(LongPolicy)
+UNKNOWN_POLICIES: tuple[str, ...] = get_args(UnknownPolicy)
 RUNTIMES: tuple[str, ...] = get_args(RuntimeName)
 SCORE_ACTIVATIONS: tuple[str, ...] = get_args(ScoreActivation)
 DEVICES: tuple[str, ...] = get_args(Device)
@@ -77,7 +82,7 @@ TASK_GROUPS: dict[str, tuple[str, ...]] = {
     "retrieval": ("cranfield",),
     "clustering": ("trec-clusters",),
     "triplets": ("sections",),
-    "korean": ("korsts", "klue-sts"),
+    "korean": ("korsts", "klue-sts", "korsts-cross", "tatoeba-ko", "parakqc"),
 }
 FORMATS: tuple[str, ...] = get_args(Format)
 POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")

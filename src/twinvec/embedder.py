@@ -7,7 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +33,7 @@ from twinvec.model.identity import (
     space_digest,
     vectors_digest,
 )
+from twinvec.token_rows import BLOCK_WARNINGS, better_models
 from twinvec.types import Vectors
 from twinvec.vector_store import VectorStore, embed_missing
 from twinvec.vectors import checked_vectors
@@ -49,6 +50,7 @@ __all__ = [
     "embed_block",
     "embed_texts",
     "explain",
+    "is_address",
     "readout_words",
     "stable_name",
     "width_of",
@@ -58,10 +60,6 @@ logger = logging.getLogger(__name__)
 
 TEXTS_PER_CALL = 4096  # lost if the process is killed; enough to sort by length
 FIND_ARGUMENTS = "revision", "offline", "trust_pickle"  # arguments of ``load`` that locate a model
-LONG_TEXTS = (
-    "Some texts are longer than the %s tokens this model reads; only their beginning is used. They are counted. "
-    "Use long='chunk' with a new folder to read them in full, or 'cut' to silence this warning."
-)
 
 
 class Embedder(Protocol):
@@ -119,7 +117,7 @@ class ModelEmbedder:
         prompt_name: str | None = None,
     ) -> None:
         self.prompts: dict[str, Any] = {"prompt": prompt, "prompt_name": prompt_name}
-        self._has_warned = False
+        self._warned: set[str] = set()
         self._as_found: FileStates | None = None
         if isinstance(model, Encoder):
             self.folder = model.folder.path
@@ -201,18 +199,24 @@ class ModelEmbedder:
         return read_model_folder(self.folder).similarity
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
-        """Vectors of the texts, ``(len(texts), width)``."""
+        """Vectors of the texts, ``(len(texts), width)``. Jobs call it often, so it warns of unknown texts only once."""
+        encoder = self.encoder
+        if "unknown" in self._warned:
+            encoder = replace(encoder, settings=replace(encoder.settings, unknown="ignore"))
+        elif encoder.settings.unknown == "warn" and encoder.coverage(texts).is_unknown.any():
+            self._warned.add("unknown")
         if role == "text" or any(self.prompts.values()):
-            return self.encoder.encode(texts, **self.prompts, progress=False)
-        encode = self.encoder.encode_query if role == "query" else self.encoder.encode_document
-        return encode(texts)
+            return encoder.encode(texts, **self.prompts, progress=False)
+        return (encoder.encode_query if role == "query" else encoder.encode_document)(texts)
 
     def embed_block(self, texts: Sequence[str]) -> Block:
-        """Vectors whose bits depend on these texts alone, with a count of truncated texts; warns once."""
+        """Vectors whose bits depend on these texts alone, with counts of truncated and unknown texts; warns once."""
         block = self.encoder.encode_block(texts, **self.prompts)
-        if block.n_cut and not self._has_warned and self.arguments.get("long", "warn") == "warn":
-            logger.warning(LONG_TEXTS, self.encoder.max_tokens)
-            self._has_warned = True
+        for policy, count in (("long", block.n_cut), ("unknown", block.n_unknown)):
+            if count and policy not in self._warned and self.arguments.get(policy, "warn") == "warn":
+                models = better_models(filter(None, self.encoder.coverage(texts).scripts))
+                logger.warning(BLOCK_WARNINGS[policy], self.encoder.max_tokens if policy == "long" else models)
+                self._warned.add(policy)
         return block
 
     def _check_files(self) -> None:
@@ -228,8 +232,9 @@ def stable_name(folder: Path) -> str:
 
 
 def arguments_of(encoder: Encoder) -> dict[str, Any]:
-    """The arguments of :func:`twinvec.load` that reproduce an encoder's vectors."""
-    names = ("precision", "device", "runtime", "deterministic", "long")
+    """The arguments of :func:`twinvec.load` that reproduce an encoder's vectors and warnings."""
+    is_usual = encoder.settings.unknown == "warn"
+    names = ("precision", "device", "runtime", "deterministic", "long", *(() if is_usual else ("unknown",)))
     chosen: dict[str, Any] = {name: getattr(encoder.settings, name) for name in names}
     own = read_model_folder(encoder.folder.path)
     if encoder.truncate_dim != own.truncate_dim:
@@ -258,36 +263,50 @@ def as_embedder(
     prompt: str | None = None,
     prompt_name: str | None = None,
 ) -> Embedder:
-    """An embedder from a model name, folder or encoder; an Embedder is returned unchanged.
+    """An embedder from a model name, folder, encoder or address; an Embedder is returned unchanged.
 
-    The folder may also be a baseline, such as word vectors; engine settings and prompts are then an error.
+    The folder may also be a baseline, such as word vectors. For it and for the address of a server, such as
+    http://127.0.0.1:8080, engine settings and prompts are an error.
 
     >>> as_embedder("twinvec-mini").embed(["a cat", "a kitten"]).shape
     (2, 384)
     """
-    if isinstance(model, (str, os.PathLike)) and (baseline := _baseline(os.fspath(model))) is not None:
-        refuse_settings({**(arguments or {}), "prompt": prompt, "prompt_name": prompt_name}, baseline.name)
-        return baseline
+    if isinstance(model, (str, os.PathLike)) and (other := _other(os.fspath(model))) is not None:
+        kind = "a server" if is_address(model) else other.name
+        refuse_settings({**(arguments or {}), "prompt": prompt, "prompt_name": prompt_name}, kind)
+        return other
     if isinstance(model, (str, os.PathLike, Encoder)):
         return ModelEmbedder(model, arguments, prompt=prompt, prompt_name=prompt_name).find()
     if not callable(getattr(model, "embed", None)):
         raise InputError(
             f"The model is {shown(model)}, of type {type(model).__name__}.",
-            hint="Pass a model name, a model folder, an encoder from twinvec.load, or an Embedder.",
+            hint="Pass a model name, a model folder, the address of a server, an encoder from twinvec.load, or an "
+            "Embedder.",
         )
     return model
 
 
-def _baseline(name: str | bytes) -> Embedder | None:
-    """Open a baseline. Its module is on a higher level, so it is imported only here."""
+def is_address(model: object) -> bool:
+    """Whether a model is given by the address of a server.
+
+    >>> is_address("http://127.0.0.1:8080"), is_address("twinvec-mini")
+    (True, False)
+    """
+    return isinstance(model, str) and model.startswith(("http://", "https://"))
+
+
+def _other(name: str | bytes) -> Embedder | None:
+    """Open a server or a baseline. Their modules are on higher levels, so they are imported only here."""
     embedder: Embedder | None = None
-    if isinstance(name, str):
+    if is_address(name):
+        embedder = import_module("twinvec.remote").Client(name)
+    elif isinstance(name, str):
         embedder = import_module("twinvec.baselines").open_baseline(name)
     return embedder
 
 
 def embed_block(embedder: Embedder, texts: Sequence[str]) -> Block:
-    """Embed texts as float32, with the number of truncated texts if the embedder has ``embed_block``."""
+    """Embed texts as float32, with the counts of truncated and unknown texts if the embedder has ``embed_block``."""
     own = getattr(embedder, "embed_block", None)
     return Block(embedder.embed(texts), 0, 0) if own is None else own(texts)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from twinvec.choices import DEFAULT_MODEL, Device, LongPolicy, Precision, RuntimeName
+from twinvec.choices import DEFAULT_MODEL, Device, LongPolicy, Precision, RuntimeName, UnknownPolicy
 from twinvec.encoder import Encoder
 from twinvec.engine.batches import Engine, EngineSettings, Streams
 from twinvec.engine.static import TableRuntime, read_table, save_static
@@ -66,6 +66,8 @@ class StaticEncoder(Encoder):
         size = max(least, min(most, -(-len(texts) // self._streams.n)))
         with Progress(len(texts), "embedding", shown=progress) as bar:
             self._streams.run((slice(first, first + size) for first in range(0, len(texts), size)), work)
+        if cut.n_tokens is not None:
+            cut.n_tokens[:] = n_tokens
         if limit is not None:
             make = RowMaker(self._words, limit, self.settings.long, cut, n_before)
             for index in np.flatnonzero(n_tokens > limit).tolist():
@@ -104,6 +106,7 @@ def load(
     runtime: RuntimeName = "auto",
     deterministic: bool = False,
     long: LongPolicy = "warn",
+    unknown: UnknownPolicy = "warn",
     truncate_dim: int | None = None,
     readout: str | WKSettings | None = None,
     trust_pickle: bool = False,
@@ -121,6 +124,7 @@ def load(
         runtime: onnxruntime, openvino or torch; by default the best for the model and the precision.
         deterministic: a text gives the same bits whatever the other texts, their order and the threads.
         long: what to do with texts over the model's limit: warn (and truncate), error, cut, or chunk (read all).
+        unknown: what to do with texts in a script that the model has no words for: warn, error or ignore.
         truncate_dim: keep only the first values of each vector (for models trained for it).
         readout: "wk" or WKSettings for SBERT-WK over all layers, or a pooling such as "mean"; by default the model's
             own (docs/wk.md).
@@ -131,7 +135,7 @@ def load(
     >>> load().encode(["A cat sits.", "A feline rests."]).shape
     (2, 384)
     """
-    settings = EngineSettings(precision, threads, device, runtime, deterministic, long)
+    settings = EngineSettings(precision, threads, device, runtime, deterministic, long, unknown)
     path = find_model(name_or_folder, revision=revision, offline=offline, trust_pickle=trust_pickle)
     if readout is None:
         refuse_classifier(path)

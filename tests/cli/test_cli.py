@@ -110,7 +110,7 @@ def test_embed_writes_smaller_numbers(tmp_path, loads, kind, dtype):
 
 def test_options_of_the_model_reach_it(tmp_path, loads):
     given = "--precision int8 --threads 3 --device cpu --runtime openvino --long chunk --truncate-dim 8 --offline"
-    given += " --readout wk"
+    given += " --readout wk --unknown error"
     result = run("embed", write_source(tmp_path, "lines"), "-m", "other", *given.split(), "--prompt", "query: ")
     assert result.exit_code == 0
     name, settings, encoder = loads[0]
@@ -122,6 +122,7 @@ def test_options_of_the_model_reach_it(tmp_path, loads):
         "runtime": "openvino",
         "deterministic": False,
         "long": "chunk",
+        "unknown": "error",
         "truncate_dim": 8,
         "readout": "wk",
         "trust_pickle": False,

@@ -93,6 +93,12 @@ CASES = {
     "korsts": ([KOREAN] * 3, "korean/korsts-dev", [["genre", "score", "text1", "text2"], ["main", "3.5", "가", "나"]]),
     "kornli": ([b"a\tb\tc\np\th\tneutral\n"] * 2, "korean/kornli-dev", [HEAD_NLI, ["neutral", "p", "h"]]),
     "klue-sts": ([KLUE], "korean/klue-sts-dev", [["source", "score", "text1", "text2"], ["s", "3.5", "가", "나"]]),
+    "tatoeba-ko": ([b"Hi.\n", "안녕.\n".encode()], "korean/tatoeba-ko-en", [["en", "ko"], ["Hi.", "안녕."]]),
+    "parakqc": (
+        ["".join(f"0\t1\t{i}\n" for i in range(11)).encode()],
+        "korean/parakqc",
+        [["group", "text"], *(["0", str(i)] for i in range(10)), ["1", "10"]],
+    ),
     "cranfield": ([CRANFIELD], "search/cranfield-qrels", [["query", "doc", "grade"], ["1", "2", "3"], ["2", "1", "1"]]),
 }
 

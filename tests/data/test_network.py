@@ -2,15 +2,16 @@
 
 import gzip
 import json
+import os
 import time
 from contextlib import suppress
 
 import pytest
 
 from servers import CERTIFICATE, reply, serving
-from twinvec.data import http_client as posting
 from twinvec.errors import InputError
-from twinvec.evaluation.systems import Endpoint, EndpointEmbedder, SystemChoice, open_system
+from twinvec.evaluation.systems import SystemChoice, open_system
+from twinvec.remote import Client, connections, retries
 
 KEY = "sk-very-secret"
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
@@ -18,10 +19,11 @@ PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy"
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch):
-    monkeypatch.setattr(posting.Retries.__init__, "__defaults__", (0.01,))
+    monkeypatch.setattr(retries.Retries.__init__, "__defaults__", (0.01,))
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("TWINVEC_API_KEY", raising=False)
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
 
 
@@ -39,7 +41,7 @@ class Recorder:
 
 
 def endpoint(address, **settings):
-    return EndpointEmbedder(Endpoint(f"{address}/v1", "tiny", **{"n_retries": 1, **settings}))
+    return Client(f"{address}/v1", "tiny", **{"n_retries": 1, **settings})
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -109,7 +111,7 @@ def test_the_default_key_is_not_sent_over_plain_http(monkeypatch):
 @pytest.mark.parametrize("key", ["first\nX-Other: second", "a\rb", "a\0b", "schlüssel", "\x1b[2J"])
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key) if "\0" not in key else monkeypatch.setitem(
-        posting.os.environ._data, b"OPENAI_API_KEY", key.encode()
+        os.environ._data, b"OPENAI_API_KEY", key.encode()
     )
     server = Recorder()
     with serving(server) as address, pytest.raises(InputError, match="key in OPENAI_API_KEY contains") as caught:
@@ -146,7 +148,7 @@ BAD_ADDRESSES = [
 @pytest.mark.parametrize("address", BAD_ADDRESSES)
 def test_an_invalid_address_is_refused(address):
     with pytest.raises(InputError, match="Invalid URL"):
-        Endpoint(address, "tiny")
+        Client(address, "tiny")
 
 
 def test_a_malformed_address_on_the_command_line_ends_without_a_traceback(tmp_path):
@@ -164,16 +166,16 @@ def test_a_malformed_address_on_the_command_line_ends_without_a_traceback(tmp_pa
 
 def test_an_address_with_a_password_is_refused_and_not_repeated():
     with pytest.raises(InputError, match="contains a user name or a password") as caught:
-        Endpoint("https://me:secret@host/v1", "tiny")
+        Client("https://me:secret@host/v1", "tiny")
     assert "secret" not in str(caught.value)
     with pytest.raises(InputError, match="has a part after") as caught:
-        Endpoint("https://host/v1?key=secret", "tiny")
+        Client("https://host/v1?key=secret", "tiny")
     assert "secret" not in str(caught.value)
 
 
 def test_a_host_that_cannot_be_looked_up_is_named():
     subject = open_system(SystemChoice("https://" + "a" * 70 + ".test/v1#m", timeout_s=5))
-    subject = EndpointEmbedder(Endpoint(subject.endpoint.address, "m", n_retries=0))
+    subject = Client(subject.url, "m", n_retries=0)
     with pytest.raises(InputError, match="no connection"):
         subject.embed(["a"])
 
@@ -181,11 +183,11 @@ def test_a_host_that_cannot_be_looked_up_is_named():
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), 1e20])
 def test_an_invalid_timeout_is_refused(timeout_s):
     with pytest.raises(InputError, match="timeout_s above 0"):
-        Endpoint("https://host/v1", "m", timeout_s=timeout_s)
+        Client("https://host/v1", "m", timeout_s=timeout_s)
 
 
 def test_an_endless_response_is_aborted(monkeypatch):
-    monkeypatch.setattr(posting, "MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr(connections, "MAX_ANSWER_BYTES", 100_000)
 
     def endless(handler, _):
         handler.send_response(200)

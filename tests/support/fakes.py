@@ -19,6 +19,7 @@ class HashEncoder:
     def __init__(self, precision="float32"):
         self.calls = []
         self.engine = SimpleNamespace(precision=precision)
+        self.settings = SimpleNamespace(unknown="ignore")
 
     def encode(self, texts, *, prompt=None, prompt_name=None, output="float32", progress=None):
         if isinstance(texts, str):

@@ -12,10 +12,16 @@ CERTIFICATE = Path(__file__).parent / "localhost.pem"  # clients trust it with S
 
 
 @contextmanager
-def serving(answer, *, secure=False, port=0):
-    """Run a server and yield its address; ``answer(handler, body)`` responds to each request."""
+def serving(answer, *, secure=False, port=0, keeps=False):
+    """Run a server and yield its address; ``answer(handler, body)`` responds to each request.
+
+    With ``keeps``, connections stay open between requests.
+    """
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1" if keeps else "HTTP/1.0"
+        disable_nagle_algorithm = True
+
         def do_POST(self):
             answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,6 +42,7 @@ class Recorded:
     """An encoder that notes what it embeds, and dies after some calls."""
 
     n_calls_left = 1000
+    settings = SimpleNamespace(unknown="ignore")
 
     def __init__(self, encoder, texts):
         self.encoder, self.texts = encoder, texts

@@ -22,6 +22,7 @@ COMMANDS = {
     "score": "Score two texts with a cross-encoder.",
     "rank": "Rank the texts of a file for a query with a cross-encoder.",
     "index": "Import the texts of a file into a searchable collection.",
+    "mcp": "Let assistants search a collection (Model Context Protocol).",
     "dedup": "Remove near-duplicate texts from a file.",
     "cluster": "Group similar texts and describe each group.",
     "inspect": "Describe a model and warn about its pitfalls.",
@@ -35,9 +36,11 @@ COMMANDS = {
     "distill": "Train a small model to imitate larger ones.",
     "reduce": "Keep only the pieces of a Universal Sentence Encoder that given texts use.",
     "evaluate": "Evaluate a model, a server, a program or a file of vectors.",
+    "serve": "Serve models over HTTP to the clients of OpenAI, Cohere, Ollama, TEI and others.",
+    "key": "Make an API key for the server.",
     "compare": "Test whether one of two models is better or only luckier.",
 }
-MODULES = {"rank": "score"}
+MODULES = {"key": "serve", "rank": "score"}
 
 
 class LazyCommands(CleanErrors):

@@ -12,7 +12,7 @@ __all__ = ["bench"]
 
 
 @click.command()
-@model_options(without=("precision", "long", "truncate_dim"))
+@model_options(without=("precision", "long", "unknown", "truncate_dim"))
 @click.option(
     "--precision",
     "precisions",

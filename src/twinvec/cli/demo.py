@@ -69,7 +69,7 @@ def time_table(n_texts: int, times: Times) -> Table:
 
 
 @click.command()
-@model_options(without=("long", "truncate_dim", "precision"))
+@model_options(without=("long", "unknown", "truncate_dim", "precision"))
 @click.option(
     "--precision",
     type=click.Choice(PRECISIONS),

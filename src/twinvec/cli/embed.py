@@ -166,6 +166,8 @@ def _say_report(report: BulkReport, output: str, seconds: float) -> None:
         say(f"{report.n_unused:,} texts of earlier runs are no longer in any row; they are kept, but not searched.")
     if report.n_cut:
         say(f"{report.n_cut:,} texts exceed the model's limit (the longest has {report.longest:,} tokens).")
+    if report.n_unknown:
+        say(f"{report.n_unknown:,} texts are in a script that the model has no words for.")
 
 
 class _Screen:

@@ -43,7 +43,7 @@ class SystemOptions:
 
     endpoint: str | None
     endpoint_model: str | None
-    key_variable: str
+    key_variable: str | None
     timeout_s: float
     command: str | None
     lines: str
@@ -105,15 +105,19 @@ def _print_run(run: TaskRun) -> None:
 
 SYSTEM_OPTIONS: dict[str, Decorator] = {
     "endpoint": click.option(
-        "--endpoint", metavar="URL", help="Evaluate the server at this address, through its /v1/embeddings."
+        "--endpoint",
+        metavar="URL",
+        help="Evaluate the server at this address, such as http://127.0.0.1:8080 or https://host/v1.",
     ),
-    "endpoint_model": click.option("--endpoint-model", metavar="NAME", help="Name of the server's model."),
+    "endpoint_model": click.option(
+        "--endpoint-model", metavar="NAME", help="Name of the server's model. Default: the server's own default."
+    ),
     "key_variable": click.option(
         "--api-key-variable",
         "key_variable",
         metavar="NAME",
-        default="OPENAI_API_KEY",
-        help="Environment variable that holds the server's API key.",
+        help="Environment variable that holds the server's API key. Default: TWINVEC_API_KEY, or OPENAI_API_KEY if "
+        "that is not set.",
     ),
     "timeout_s": click.option(
         "--timeout",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -54,7 +54,7 @@ def explain(
         check_target(html_file, replace=force)
     pair = twinvec.explain(left, right, model=model.embedder(prompt))
     if as_json:
-        print_json(_as_dict(pair))
+        print_json(pair.as_dict())
     else:
         print_pair(pair)
     if html_file is not None:
@@ -85,14 +85,3 @@ def print_pair(pair: PairExplanation) -> None:
             partner = other.tokens[int(row.argmax())] if row.size else ""
             table.add_row(token, f"{share:.4f}", Text(bar, style=style), partner)
         console.print(table)
-
-
-def _as_dict(pair: PairExplanation) -> dict[str, Any]:
-    sides = {}
-    for name, side, shares in (("left", pair.left, pair.of_left), ("right", pair.right, pair.of_right)):
-        tokens = [
-            {"token": token, "weight": round(float(weight), 6), "contribution": round(float(share), 6)}
-            for token, weight, share in zip(side.tokens, side.importance, shares, strict=True)
-        ]
-        sides[name] = {"text": side.text, "tokens": tokens}
-    return {"cosine": round(pair.cosine, 6), **sides, "contributions": pair.contributions.round(6).tolist()}

@@ -70,7 +70,10 @@ row_options = option_group(
 @out_option("FOLDER", "The collection; created if it does not exist.", required=True)
 @model_options()
 @click.option(
-    "--language", default="English", help="Language of a new collection, for word search; none for no stemming."
+    "--language",
+    default="auto",
+    help="Language of a new collection, for word search; none for no stemming. auto: Korean, Japanese or Chinese by "
+    "the letters of the first texts, else English.",
 )
 @click.option(
     "--re-embed", is_flag=True, help="If FOLDER was made with another model, embed all its texts again with this one."

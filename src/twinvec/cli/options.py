@@ -21,6 +21,7 @@ from twinvec.choices import (
     PRECISIONS,
     READOUTS,
     RUNTIMES,
+    UNKNOWN_POLICIES,
     PairMethod,
     parse_size,
 )
@@ -74,6 +75,7 @@ class ModelChoice:
     runtime: str = "auto"
     deterministic: bool = False
     long: str = "warn"
+    unknown: str = "warn"
     truncate_dim: int | None = None
     readout: str | None = None
     trust_pickle: bool = False
@@ -149,7 +151,7 @@ MODEL_OPTIONS: dict[str, Decorator] = {
         default=DEFAULT_MODEL,
         envvar=MODEL_VARIABLE,
         show_envvar=True,
-        help="Model folder or name.",
+        help="Model folder or name, or the address of a server, such as http://127.0.0.1:8080.",
     ),
     "precision": click.option(
         "--precision",
@@ -173,6 +175,12 @@ MODEL_OPTIONS: dict[str, Decorator] = {
         default="warn",
         help="What to do with texts longer than the model's limit: cut with a warning, fail, cut silently, or embed in "
         "chunks.",
+    ),
+    "unknown": click.option(
+        "--unknown",
+        type=click.Choice(UNKNOWN_POLICIES),
+        default="warn",
+        help="What to do with texts in a script that the model has no words for, such as Hangul in an English model.",
     ),
     "truncate_dim": click.option(
         "--truncate-dim", type=click.IntRange(min=1), help="Keep only the first N values of each vector.", metavar="N"
@@ -266,7 +274,7 @@ def model_options(without: tuple[str, ...] = ()) -> Callable[[Command], Command]
 
 
 model_argument = click.argument("name", metavar="[MODEL]", default=DEFAULT_MODEL, envvar=MODEL_VARIABLE)
-layer_model_options = model_options(without=("name", "deterministic", "long", "truncate_dim", "readout"))
+layer_model_options = model_options(without=("name", "deterministic", "long", "unknown", "truncate_dim", "readout"))
 text_options = option_group(TEXT_OPTIONS, "source", build=TextSource)
 prompt_options = option_group(PROMPT_OPTIONS, "prompt", build=PromptChoice)
 

@@ -34,6 +34,7 @@ class ScorerChoice:
     activation: str | None
     max_tokens: int | None
     long: str
+    unknown: str
     precision: str
     threads: int | None
     deterministic: bool
@@ -55,7 +56,7 @@ SCORER_OPTIONS: dict[str, Decorator] = {
         "name",
         metavar="MODEL",
         required=True,
-        help="Folder or name of a cross- or poly-encoder, or of BM25.",
+        help="Folder or name of a cross- or poly-encoder, or of BM25; or the address of a server.",
     ),
     "label": click.option("--label", help="Label to score, if the model has several."),
     "activation": click.option(
@@ -72,7 +73,10 @@ SCORER_OPTIONS: dict[str, Decorator] = {
         default="warn",
         help="What to do with pairs longer than the limit: cut (the longer text first) with a warning, fail, or cut.",
     ),
-    **{name: MODEL_OPTIONS[name] for name in ("precision", "threads", "deterministic", "trust_pickle", "offline")},
+    **{
+        name: MODEL_OPTIONS[name]
+        for name in ("unknown", "precision", "threads", "deterministic", "trust_pickle", "offline")
+    },
 }
 scorer_options = option_group(SCORER_OPTIONS, "scorer", build=ScorerChoice)
 

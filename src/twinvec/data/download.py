@@ -109,7 +109,7 @@ def _is_filled(address: str, partial: Path, timeout_s: float) -> bool:
 def _open(request: urllib.request.Request, address: str, timeout_s: float, *, can_start_over: bool) -> Any:  # noqa: ANN401 - urllib's own type is Any
     """The open response; None if the partial file is complete already or belongs to another file."""
     try:
-        return open_url(request, timeout_s=timeout_s, redirects="secure")
+        return open_url(request, timeout_s=timeout_s)
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and can_start_over:

@@ -25,11 +25,13 @@ __all__ = [
     "read_korsts",
     "read_mrpc",
     "read_nli",
+    "read_parakqc",
     "read_reviews",
     "read_sick",
     "read_sst2",
     "read_sts_year",
     "read_stsb",
+    "read_tatoeba",
     "read_trec",
 ]
 
@@ -120,6 +122,18 @@ def read_klue_sts(files: Sequence[Path]) -> Iterator[RawTable]:
     items = json.loads(_text(files[0].read_bytes()))
     rows = ((item["source"], str(item["labels"]["real-label"]), item["sentence1"], item["sentence2"]) for item in items)
     yield RawTable("korean/klue-sts-dev", ("source", *SCORED), rows)
+
+
+def read_tatoeba(files: Sequence[Path]) -> Iterator[RawTable]:
+    """Tatoeba's sentences: one file per language, English first, parallel by line."""
+    english, korean = (_lines(_text(file.read_bytes())) for file in files)
+    yield RawTable("korean/tatoeba-ko-en", ("en", "ko"), zip(english, korean, strict=True))
+
+
+def read_parakqc(files: Sequence[Path]) -> Iterator[RawTable]:
+    """ParaKQC: topic, kind, text; ten lines in a row are paraphrases."""
+    texts = (line.split("\t")[2] for line in _lines(_text(files[0].read_bytes())))
+    yield RawTable("korean/parakqc", ("group", "text"), ((str(i // 10), text) for i, text in enumerate(texts)))
 
 
 def read_sick(files: Sequence[Path]) -> Iterator[RawTable]:

@@ -68,6 +68,8 @@ TREC = "https://cogcomp.seas.upenn.edu/Data/QA/QC"
 SIF = "https://raw.githubusercontent.com/PrincetonML/SIF/006f00449589393e1f692e57e6616c05667c21f0/data"
 KOREAN = "https://raw.githubusercontent.com/kakaobrain/KorNLUDatasets/0df0fe7d496eb61b092e022e238c2230b29f1cbc"
 KLUE = "https://raw.githubusercontent.com/KLUE-benchmark/KLUE/3efd98708a40ff49251fddde35453f8fbb11f536/klue_benchmark"
+LASER = "https://raw.githubusercontent.com/facebookresearch/LASER/fec5c7d63daa2bea9d127e8252b10e87278586c0/data"
+PARAKQC = "https://raw.githubusercontent.com/warnikchow/paraKQC/e5605803f8776cbe38385673a67f79b21cd51971/data"
 YEARS = {
     "sts12": f"{STS_WIKI}/4/40/STS2012-en-test.zip",
     "sts13": f"{STS_WIKI}/2/2f/STS2013-en-test.zip",
@@ -184,6 +186,20 @@ ALL = (
         "CC BY-SA 4.0",
         (Download(f"{KLUE}/klue-sts-v1.1/klue-sts-v1.1_dev.json"),),
         rows.read_klue_sts,
+    ),
+    DataSet(
+        "tatoeba-ko",
+        "Tatoeba: 1,000 everyday sentences in English and Korean",
+        "Tatoeba's terms: CC BY 2.0 FR",
+        tuple(Download(f"{LASER}/tatoeba/v1/tatoeba.kor-eng.{language}") for language in ("eng", "kor")),
+        rows.read_tatoeba,
+    ),
+    DataSet(
+        "parakqc",
+        "ParaKQC: Korean questions and commands in 1,000 groups of ten paraphrases",
+        "CC BY-SA 4.0",
+        (Download(f"{PARAKQC}/paraKQC_v1.txt"),),
+        rows.read_parakqc,
     ),
     DataSet(
         "cranfield",
