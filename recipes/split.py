@@ -2,8 +2,9 @@
 
     python recipes/split.py recipes/texts.tsv.gz
 
-Writes texts.both.tsv.gz and texts.one.tsv.gz to the same folder. The digest of a text decides, so that a text always
-gets into the same part, whatever the other texts are.
+Writes texts.both.tsv.gz and texts.one.tsv.gz to the same folder; most long texts are left out, since a batch of them
+takes as long as ten others. The digest of a text decides, so that a text always gets into the same part, whatever the
+other texts are.
 """
 
 from __future__ import annotations
@@ -13,19 +14,41 @@ import hashlib
 import sys
 from pathlib import Path
 
-ONE_IN = 3  # of the short texts
-MOST_WORDS = 40  # longer texts take the larger teacher too long
+ONE_IN = 4  # of the short texts, for both teachers
+MOST_WORDS = 25  # longer texts take the larger teacher too long
+LONG_WORDS = 60  # from here on, a text is long
+LONG_ONE_IN = 3  # of the long texts, kept
 
 
 def split(path: Path) -> None:
     """Write each row of a file to one of two files, in order."""
     head, *rows = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines(keepends=True)
-    both = [is_for_both(row.rstrip("\n").partition("\t")[2]) for row in rows]
+    rows = [row for row in rows if is_kept(text_of(row))]
+    both = [is_for_both(text_of(row)) for row in rows]
     for name, wanted in (("both", True), ("one", False)):
         chosen = [row for row, is_both in zip(rows, both, strict=True) if is_both is wanted]
         out = path.with_name(path.name.replace(".tsv.gz", f".{name}.tsv.gz"))
         out.write_bytes(gzip.compress("".join([head, *chosen]).encode("utf-8"), mtime=0))
         print(f"{out}: {len(chosen):,} texts")
+
+
+def text_of(row: str) -> str:
+    """The text of a row."""
+    return row.rstrip("\n").partition("\t")[2]
+
+
+def number_of(text: str) -> int:
+    """A number that depends on the text alone."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "big")
+
+
+def is_kept(text: str) -> bool:
+    """Whether the text is in one of the parts.
+
+    >>> is_kept("A man plays a guitar."), is_kept("A dog runs on the beach. " * 10)
+    (True, False)
+    """
+    return len(text.split()) < LONG_WORDS or number_of(text) % LONG_ONE_IN == 0
 
 
 def is_for_both(text: str) -> bool:
@@ -34,8 +57,7 @@ def is_for_both(text: str) -> bool:
     >>> is_for_both("A man plays a guitar."), is_for_both("A dog runs on the beach.")
     (False, True)
     """
-    number = int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "big")
-    return number % ONE_IN == 0 and len(text.split()) <= MOST_WORDS
+    return number_of(text) % ONE_IN == 0 and len(text.split()) <= MOST_WORDS
 
 
 if __name__ == "__main__":

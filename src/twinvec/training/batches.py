@@ -16,7 +16,7 @@ from twinvec.data.examples import Examples
 from twinvec.data.roles import find_kind
 from twinvec.model.tokenizer import Tokenizer
 from twinvec.training.objectives import compare
-from twinvec.training.teachers import joined_vectors
+from twinvec.training.teachers import PrincipalVectors, joined_vectors
 from twinvec.types import Ids, Vectors
 
 __all__ = [
@@ -227,7 +227,7 @@ class TextTask:
     tokens: TokenTable
     objective: nn.Module
     share: float = 1.0
-    teachers: tuple[Vectors, ...] = ()
+    teachers: tuple[Vectors | PrincipalVectors, ...] = ()
 
     @cached_property
     def sampled(self) -> SampledSet:

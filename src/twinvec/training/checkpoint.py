@@ -20,6 +20,7 @@ from twinvec.ownership import MODEL, FolderKind, check_ours, mark, remove_ours
 from twinvec.training.loop import Training
 
 __all__ = [
+    "PROJECTION",
     "START",
     "RunFolder",
     "StepLog",
@@ -113,12 +114,12 @@ def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 logger = logging.getLogger(__name__)
 
 LOCK = "lock"
-START = "start"
+START, PROJECTION = "start", "projection"
 _FILES = r"identity\.json|checkpoint\.safetensors|best\.safetensors|log\.jsonl|teacher-[0-9a-f]{16}\.npy"
 KIND = FolderKind(
     "twinvec-run-1",
     "a training run",
-    names=re.compile(rf"{LOCK}|{_FILES}|\.(?:{_FILES})\.partial.*|\.{START}\.partial.*", re.DOTALL),
+    names=re.compile(rf"{LOCK}|{PROJECTION}/[\w.]+|{_FILES}|\.(?:{_FILES})\.partial.*|\.{START}\.partial.*", re.DOTALL),
     nested={START: MODEL},
 )
 

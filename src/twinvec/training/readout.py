@@ -17,7 +17,7 @@ from twinvec.errors import UnknownNameError
 from twinvec.model.folder import Dense, LayerNorm, Module, Normalize
 from twinvec.wk import LEAST_COSINE, LEAST_NOVELTY, LEAST_PIVOT, LEAST_VARIANCE, WKSettings, layer_windows, window_table
 
-__all__ = ["POOLERS", "make_head", "wk_vectors", "write_head"]
+__all__ = ["POOLERS", "DenseHead", "make_head", "wk_vectors", "write_head"]
 
 Pooler = Callable[[Tensor, Tensor], Tensor]
 

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from twinvec.choices import DEFAULT_MODEL, NETWORK_KINDS, POOLINGS, NetworkKind, Precision, StoredPrecision
+from twinvec.choices import (
+    DEFAULT_MODEL,
+    NETWORK_KINDS,
+    POOLINGS,
+    NetworkKind,
+    Precision,
+    StoredPrecision,
+    TeacherSpace,
+)
 from twinvec.data.roles import DataSource
 from twinvec.errors import InputError, UnknownNameError, check_name
 from twinvec.model.poly_encoder import MAX_CODES
@@ -129,8 +137,10 @@ class ModelPart:
     By default, ``pooling`` and ``max_tokens`` are the model's own.
 
     ``layers`` are the layers to keep, counted from 0, ``feed_forward`` the number of neurons to keep in each
-    feed-forward layer, and ``special_tokens`` those to keep around a text; by default, all. ``static`` trains a table
-    of token vectors of this width instead of a bi-encoder. ``stored`` is the precision of the saved weights.
+    feed-forward layer, and ``special_tokens`` those to keep around a text; by default, all. ``projection`` adds a
+    square matrix after the pooling, which starts with the best linear map to the first teacher's vectors. ``static``
+    trains a table of token vectors of this width instead of a bi-encoder. ``stored`` is the precision of the saved
+    weights.
     ``codes`` is the number of codes of a poly-encoder.
 
     ``infersent`` and ``dan`` start from word vectors. ``hidden`` is the number of states of the LSTM in each direction,
@@ -144,6 +154,7 @@ class ModelPart:
     layers: tuple[int, ...] = ()
     feed_forward: int | None = None
     special_tokens: tuple[str, ...] = ()
+    projection: bool = False
     static: int | None = None
     stored: StoredPrecision = "float32"
     trust_pickle: bool = False
@@ -160,6 +171,7 @@ class ModelPart:
         if not isinstance(self.start, str) or not self.start:
             raise InputError(f"start must be the folder or name of a model, got {self.start!r:.60}.")
         true_or_false("trust_pickle", self.trust_pickle)
+        true_or_false("projection", self.projection)
         if self.max_tokens is not None and (not isinstance(self.max_tokens, int) or self.max_tokens < 3):
             raise InputError(f"max_tokens must be a whole number of at least 3, got {self.max_tokens!r}.")
         object.__setattr__(self, "layers", as_tuple(self.layers, "layers"))
@@ -174,10 +186,13 @@ class ModelPart:
         self._check_network()
 
     def _check_network(self) -> None:
-        if self.static is not None and (self.is_smaller or self.pooling):
-            raise InputError("A static model has no layers, feed_forward, special_tokens or pooling.")
-        if self.network != "bi-encoder" and (self.static is not None or (self.pooling and self.network not in POOLED)):
-            raise InputError(f"A {self.network} has no pooling or static.", hint="Remove these settings.")
+        if self.static is not None and (self.is_smaller or self.pooling or self.projection):
+            raise InputError("A static model has no layers, feed_forward, special_tokens, pooling or projection.")
+        is_pooled = self.network in POOLED
+        if self.network != "bi-encoder" and (self.static or self.projection or (self.pooling and not is_pooled)):
+            raise InputError(
+                f"A {self.network} has no pooling or static, and no projection.", hint="Remove these settings."
+            )
         if self.codes is not None and (self.network != "poly-encoder" or self.codes > MAX_CODES):
             raise InputError(
                 f"codes is {self.codes} for a {self.network}.", hint=f"A poly-encoder has 1 to {MAX_CODES} codes."
@@ -200,7 +215,9 @@ class ModelPart:
 class DataPart:
     """A data set and its objective.
 
-    For distillation, ``teachers`` are models that run in ``teacher_precision``. For ``cosine`` and ``cosent`` over
+    For distillation, ``teachers`` are models that run in ``teacher_precision``; in the ``teacher_space`` "principal",
+    each teacher's vectors are centered and turned to their principal axes, so that the cosines of all teachers have a
+    similar spread, and the first values of a vector matter most. For ``cosine`` and ``cosent`` over
     texts, they are scorers, and score ``mined`` pairs of each text with others, which the model ``miner`` finds similar
     (augmented SBERT).
     """
@@ -212,6 +229,7 @@ class DataPart:
     share: float = 1.0
     teachers: tuple[str, ...] = ()
     teacher_precision: Precision = "float32"
+    teacher_space: TeacherSpace = "own"
     mined: int = 4
     miner: str = DEFAULT_MODEL
 
@@ -230,6 +248,7 @@ class DataPart:
             check_widths(self.matryoshka)
         if self.teacher_precision not in get_args(Precision):
             raise UnknownNameError("teacher_precision", self.teacher_precision, get_args(Precision))
+        check_name("teacher_space", self.teacher_space, get_args(TeacherSpace))
         if not isinstance(self.options, Mapping):
             raise InputError(f"options must be a table, got {self.options!r:.60}.", hint="Write {margin = 0.5}.")
         options = {name: tuple(value) if isinstance(value, list) else value for name, value in self.options.items()}
@@ -243,6 +262,8 @@ class DataPart:
         kind = kinds[self.objective]
         if self.matryoshka and network in ("cross-encoder", "poly-encoder"):
             raise InputError(f"A {network} does not train shorter vectors.", hint="Remove matryoshka.")
+        if self.teacher_space != "own" and self.objective != "distillation":
+            raise InputError(f"The objective {self.objective!r} has no teacher_space.", hint="Remove this setting.")
         with seeded(0):  # builds an objective only to check its options
             kind.build({"width": 8, "n_labels": 3, "teacher_widths": (8,), "attention": 1.0}, self.options)
         if self.source.kind not in kind.kinds:
@@ -296,6 +317,12 @@ class Recipe:
         network = self.model.network
         for part in self.data:
             part.check(network)
+        if self.model.projection and self.data[0].objective != "distillation":
+            raise InputError(
+                "A projection starts with the best map to the first teacher's vectors, but the first data set has the "
+                f"objective {self.data[0].objective!r}.",
+                hint="Put a data set with the objective 'distillation' first, or remove projection.",
+            )
         named = [("test", source) for source in self.test] + ([("dev", self.dev.source)] if self.dev else [])
         for use, source in named:
             check_name(f"kind of {use} examples of a {network}:", source.kind, dev_kinds(network))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,11 +22,11 @@ from twinvec.errors import TrainingError
 from twinvec.files import mapped_vectors, new_file
 from twinvec.pairs.cross_encoder import CrossEncoder, load_scorer
 from twinvec.training.processes import Processes
-from twinvec.types import Vectors
+from twinvec.types import Ids, Vectors
 from twinvec.vector_store import VectorStore, cache_folder, text_key
 from twinvec.vectors import unit_rows
 
-__all__ = ["file_name", "joined_vectors", "teacher_margins", "teacher_vectors"]
+__all__ = ["PrincipalVectors", "file_name", "joined_vectors", "principal_axes", "teacher_margins", "teacher_vectors"]
 
 
 def teacher_vectors(
@@ -42,6 +43,50 @@ def teacher_vectors(
         if len(vectors) != len(texts) or vectors.dtype != np.float32:
             raise TrainingError(f"{path} does not hold vectors of {len(texts)} texts.", hint="Start over with --force.")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """A teacher's mean vector ``(width,)`` and principal axes ``(width, width)``, the one with most variance first."""
+
+    mean: Vectors
+    axes: Vectors
+
+
+def principal_axes(vectors: Vectors) -> Axes:
+    """The mean and the principal axes of the unit rows of ``vectors``, ``(n, width)``; read block by block.
+
+    >>> principal_axes(np.array([[0.6, 0.8], [0.6, -0.8]])).axes.round(6).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    width = vectors.shape[1]
+    total, products = np.zeros(width), np.zeros((width, width))
+    for start in range(0, len(vectors), TEXTS_PER_CALL):
+        rows = unit_rows(np.asarray(vectors[start : start + TEXTS_PER_CALL], dtype=np.float64))
+        total += rows.sum(axis=0)
+        products += rows.T @ rows
+    mean = total / len(vectors)
+    _, axes = np.linalg.eigh(products / len(vectors) - np.outer(mean, mean))
+    axes = axes[:, ::-1]
+    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(width)])  # of an axis: its largest value is above 0
+    return Axes(mean.astype(np.float32), np.ascontiguousarray(axes * signs, dtype=np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalVectors:
+    """A teacher's vectors, centered and turned to its principal axes when they are read."""
+
+    vectors: Vectors
+    axes: Axes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(texts, width)``."""
+        return self.vectors.shape
+
+    def __getitem__(self, rows: Ids) -> Vectors:
+        """Some vectors, as unit rows."""
+        return unit_rows((unit_rows(self.vectors[rows]) - self.axes.mean) @ self.axes.axes)
 
 
 def teacher_margins(

@@ -23,7 +23,7 @@ from twinvec.files import read_json, write_json
 from twinvec.model.folder import WK, ModelFolder, Pooling
 from twinvec.model.save import module_path, write_model
 from twinvec.training.backbone import Backbone
-from twinvec.training.readout import POOLERS, make_head, wk_vectors, write_head
+from twinvec.training.readout import POOLERS, DenseHead, make_head, wk_vectors, write_head
 from twinvec.types import Ids, Vectors
 
 __all__ = ["ENCODE_TOKENS", "Network", "UsedRows", "train_only", "whole_table"]
@@ -127,6 +127,12 @@ class Network(nn.Module):  # type: ignore[misc] # torch is not typed here
         finally:
             self.train(was_training)
         return vectors
+
+    def set_projection(self, weight: Vectors) -> None:
+        """Set the matrix ``(width, width)`` of the first Dense after the pooling."""
+        head = next(head for head in self.heads if isinstance(head, DenseHead))
+        with torch.no_grad():
+            head.linear.weight.copy_(torch.from_numpy(weight))
 
     def train_only(self, used: Ids) -> None:
         """Train only these rows of the embedding table; ``encode`` and ``write`` still use the full table."""

@@ -14,20 +14,21 @@ from tokenizers.processors import TemplateProcessing
 
 from twinvec.engine.config import Backbone, read_backbone
 from twinvec.engine.names import canonical_name
+from twinvec.engine.readout import readout_width
 from twinvec.engine.weights import backbone_weights, read_weights
 from twinvec.errors import InputError, UnknownNameError
 from twinvec.files import read_json, saved_folder, write_json
-from twinvec.model.folder import ModelFolder, Pooling, read_model_folder
+from twinvec.model.folder import Dense, ModelFolder, Pooling, read_model_folder
 from twinvec.model.hub import find_model
 from twinvec.model.save import write_model
 from twinvec.model.tokenizer import load_tokenizer
 from twinvec.ownership import MODEL
-from twinvec.training.checkpoint import START
+from twinvec.training.checkpoint import PROJECTION, START
 from twinvec.training.processes import Processes
 from twinvec.training.recipe import ModelPart
 from twinvec.types import Array, Ids, Vectors
 
-__all__ = ["pruned", "shrink_model", "start_folder"]
+__all__ = ["pruned", "shrink_model", "start_folder", "with_projection"]
 
 
 def start_folder(part: ModelPart) -> ModelFolder:
@@ -70,6 +71,22 @@ def pruned(part: ModelPart, folder: ModelFolder, *, work: Path, processes: Proce
     return start_folder(replace(part, start=str(small)))
 
 
+def with_projection(folder: ModelFolder, *, work: Path, processes: Processes) -> ModelFolder:
+    """The start model with a square Dense after its pooling, still the identity; the Dense is written into ``work``."""
+    width = readout_width(folder.modules[:1], read_backbone(folder.config).width)
+    path = work / PROJECTION
+    config = {"in_features": width, "out_features": width, "bias": False, "activation_function": IDENTITY}
+
+    def write() -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        write_json(path / "config.json", config)
+        save_file({"linear.weight": np.eye(width, dtype=np.float32)}, path / "model.safetensors")
+
+    processes.first(write)
+    first, *others = folder.modules
+    return replace(folder, modules=(first, Dense(path, width, width, False, "Identity"), *others))
+
+
 def keep_special_tokens(folder: Path, kept: Sequence[str]) -> None:
     """Rewrite the tokenizer in ``folder`` so that it adds only the special tokens in ``kept`` to a text."""
     path = folder / "tokenizer.json"
@@ -91,6 +108,7 @@ def keep_special_tokens(folder: Path, kept: Sequence[str]) -> None:
     write_json(folder / "tokenizer_config.json", config | {"tokenizer_class": "PreTrainedTokenizerFast"})
 
 
+IDENTITY = "torch.nn.modules.linear.Identity"
 FAMILIES = ("bert",)
 BLOCK = re.compile(r"^blocks\.(\d+)\.(.+)$")
 

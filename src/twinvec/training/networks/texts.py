@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from twinvec.choices import TeacherSpace
 from twinvec.data.examples import Examples
 from twinvec.errors import InputError
 from twinvec.model.folder import ModelFolder
@@ -20,12 +21,12 @@ from twinvec.training.dev_score import Cosines, DevScore
 from twinvec.training.mined import scored_pairs
 from twinvec.training.networks.bi_encoder import Network
 from twinvec.training.networks.setup import Inputs
-from twinvec.training.networks.start import pruned
+from twinvec.training.networks.start import pruned, with_projection
 from twinvec.training.networks.static import StaticNetwork, start_table
 from twinvec.training.objectives import build_objective
 from twinvec.training.processes import HEADS, Processes, seeded
 from twinvec.training.recipe import DataPart, ModelPart
-from twinvec.training.teachers import teacher_vectors
+from twinvec.training.teachers import Axes, PrincipalVectors, principal_axes, teacher_vectors
 from twinvec.types import Vectors
 
 __all__ = ["TextSetup", "max_tokens", "vector_objective"]
@@ -33,6 +34,7 @@ __all__ = ["TextSetup", "max_tokens", "vector_objective"]
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_TOKENS = 512
+N_FITTED = 20_000  # texts that decide the first weights of a projection
 
 
 class TextSetup:
@@ -47,6 +49,9 @@ class TextSetup:
         self.inputs, self.work, self.processes = inputs, work, processes
         part = inputs.recipe.model
         folder = pruned(part, inputs.start, work=work, processes=processes)
+        if part.projection:
+            folder = with_projection(folder, work=work, processes=processes)
+        self.axes: dict[str, Axes] = {}  # by teacher; those of the first data set with it
         self.tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
         network: Network | StaticNetwork | None = None if part.static else self.make_network(folder)
         self.max_tokens = max_tokens(part, folder, network.n_positions if network else None)
@@ -65,16 +70,27 @@ class TextSetup:
         """The training task of data set ``index`` of the recipe."""
         recipe, examples = self.inputs.recipe, self.inputs.data[index]
         part = recipe.data[index]
-        teachers = teacher_vectors(
-            () if part.is_mined else part.teachers,
-            examples.texts,
-            precision=part.teacher_precision,
-            work=self.work,
-            processes=self.processes,
+        names = () if part.is_mined else part.teachers
+        own = teacher_vectors(
+            names, examples.texts, precision=part.teacher_precision, work=self.work, processes=self.processes
         )
+        teachers = self.turned(names, own, part.teacher_space)
+        if recipe.model.projection and index == 0:
+            fit_projection(self.network, self.tables[0], teachers[0])
         with seeded(HEADS, recipe.training.seed, index):  # the initial weights of an objective's head
             objective = vector_objective(part, examples, self.network.width, teachers)
         return TextTask(examples, self.tables[index], objective, part.share, teachers)
+
+    def turned(
+        self, names: Sequence[str], vectors: Sequence[Vectors], space: TeacherSpace
+    ) -> tuple[Vectors | PrincipalVectors, ...]:
+        """The teachers' vectors in the space of the recipe."""
+        if space == "own":
+            return tuple(vectors)
+        for name, own in zip(names, vectors, strict=True):
+            if name not in self.axes:
+                self.axes[name] = principal_axes(own)
+        return tuple(PrincipalVectors(own, self.axes[name]) for name, own in zip(names, vectors, strict=True))
 
     def dev_score(self, examples: Examples) -> DevScore:
         """The score of the cosines of held-out examples."""
@@ -110,7 +126,22 @@ def max_tokens(part: ModelPart, folder: ModelFolder, limit: int | None) -> int:
     return min(folder.max_tokens or limit or DEFAULT_MAX_TOKENS, limit or DEFAULT_MAX_TOKENS)
 
 
-def vector_objective(part: DataPart, examples: Examples, width: int, teachers: Sequence[Vectors]) -> nn.Module:
+def fit_projection(network: Network, table: TokenTable, teacher: Vectors | PrincipalVectors) -> None:
+    """Set the projection, still the identity, to the best linear map from the vectors to a teacher's."""
+    rows = np.linspace(0, len(table) - 1, min(N_FITTED, len(table))).astype(np.int64)
+    own, target = network.encode(table.rows(rows)), np.asarray(teacher[rows], dtype=np.float32)
+    if target.shape[1] != network.width:
+        raise InputError(
+            f"The first teacher's vectors have {target.shape[1]} values, and the projection has {network.width}.",
+            hint="Put a teacher of the same width first, or remove projection.",
+        )
+    weights, *_ = np.linalg.lstsq(own, target, rcond=None)  # own @ weights = target
+    network.set_projection(np.ascontiguousarray(weights.T))
+
+
+def vector_objective(
+    part: DataPart, examples: Examples, width: int, teachers: Sequence[Vectors | PrincipalVectors]
+) -> nn.Module:
     """The objective of a data part over vectors of ``width``."""
     return build_objective(
         part.objective,
