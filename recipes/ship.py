@@ -18,17 +18,21 @@ from twinvec.choices import SHIPPED
 ROOT = Path(__file__).parents[1]
 MODELS, DOCS = ROOT / "src/twinvec/models", ROOT / "docs/models"
 NEEDED = ("config.json", "config_sentence_transformers.json", "model.safetensors", "modules.json", "tokenizer.json")
-ALSO = ("sentence_bert_config.json", "tokenizer_config.json", "special_tokens_map.json", "1_Pooling")
+ALSO = ("sentence_bert_config.json", "tokenizer_config.json", "special_tokens_map.json", "1_Pooling", "2_Dense")
 CARD = """{start}
 
 ## Training texts and licenses
 
-The weights are derived from all-MiniLM-L6-v2. That model and all-mpnet-base-v2 were the teachers. Both are licensed
-under Apache-2.0, and so are these weights. They were trained on {texts:,} texts without labels, after {removed:,} texts
-that occur in an evaluation file were removed.
+The weights are derived from {derived}. The teachers were gte-small (MIT, as the card of a public copy says) and
+all-mpnet-base-v2 (Apache-2.0){first}. These weights are licensed under Apache-2.0. They were trained on texts without
+labels, sampled from these {texts:,}, after {removed:,} texts that occur in an evaluation file were removed.
 
 {lines}
 """
+DERIVED = {
+    "twinvec-mini": ("all-MiniLM-L6-v2 (Apache-2.0)", "; in the first stage, all-MiniLM-L6-v2 and all-mpnet-base-v2"),
+    "twinvec-static": ("the token vectors of gte-small", ""),
+}
 LOG_EVERY = 10  # steps; the full log is large and adds little
 
 
@@ -46,7 +50,7 @@ def ship(trained: Path, record: dict[str, Any]) -> None:
         elif source.is_file():
             shutil.copyfile(source, target / name)
     (target / "README.md").write_text(
-        card((trained / "README.md").read_text(encoding="utf-8"), record), encoding="utf-8"
+        card((trained / "README.md").read_text(encoding="utf-8"), record, trained.name), encoding="utf-8"
     )
     DOCS.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(trained / "training/curve.png", DOCS / f"{short}-curve.png")
@@ -57,7 +61,7 @@ def ship(trained: Path, record: dict[str, Any]) -> None:
     (DOCS / "texts.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-def card(trained_card: str, record: dict[str, Any]) -> str:
+def card(trained_card: str, record: dict[str, Any], name: str) -> str:
     """The card of the training run, with language and license in its header and the training texts at its end."""
     start = trained_card.replace("---\n", "---\nlanguage: en\nlicense: apache-2.0\n", 1)
     start = start.replace(
@@ -69,7 +73,9 @@ def card(trained_card: str, record: dict[str, Any]) -> str:
         for each in record["sources"]
         if each["texts"]
     ]
-    return CARD.format(start=start.rstrip(), texts=record["texts"], removed=record["removed"], lines="\n".join(lines))
+    derived, first = DERIVED[name]
+    numbers = {"texts": record["texts"], "removed": record["removed"]}
+    return CARD.format(start=start.rstrip(), derived=derived, first=first, lines="\n".join(lines), **numbers)
 
 
 if __name__ == "__main__":
