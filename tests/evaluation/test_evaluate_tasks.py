@@ -9,6 +9,7 @@ import pytest
 
 import twinvec
 from fakes import HashEncoder
+from twinvec.choices import TASK_GROUPS
 from twinvec.errors import InputError, RowError, UnknownNameError
 from twinvec.evaluation.evaluate import run_task
 from twinvec.evaluation.statistics import Outcome, value_of
@@ -275,6 +276,25 @@ def test_cranfield_codes_become_gains_with_the_best_highest(tmp_path):
     write_tsv(tmp_path / "search/cranfield-queries.tsv.gz", ("id", "text"), ("7", "q"))
     write_tsv(tmp_path / "search/cranfield-qrels.tsv.gz", ("query", "doc", "grade"), ("7", "1", "1"), ("7", "2", "4"))
     assert load_task("cranfield", tmp_path).relevant == {"7": {"1": 4.0, "2": 1.0}}
+
+
+def test_documents_are_retrieved_like_cranfield(tmp_path):
+    docs = ("1", "", "cats eat fish"), ("2", "", "ships cross the sea"), ("3", "", "rain falls")
+    write_tsv(tmp_path / "search/documents-docs.tsv.gz", ("id", "title", "text"), *docs)
+    write_tsv(tmp_path / "search/documents-queries.tsv.gz", ("id", "text"), ("1", "ships sea"), ("2", "fish eat cats"))
+    grades = ("1", "2", "1"), ("2", "1", "1")
+    write_tsv(tmp_path / "search/documents-qrels.tsv.gz", ("query", "doc", "grade"), *grades)
+    task = load_task("documents-retrieval", tmp_path)
+    assert task.relevant == {"1": {"2": 1.0}, "2": {"1": 1.0}}
+    first = run_task(task, hashed)[0]
+    assert first.protocol.startswith("nDCG@10 x 100") and first.task == "documents-retrieval"
+    assert value_of(first) == pytest.approx(100)
+
+
+def test_missing_documents_name_the_command_that_builds_them_and_break_no_group(tmp_path):
+    with pytest.raises(InputError, match=r"documents-docs\.tsv\.gz.*python recipes/documents\.py FOLDER"):
+        load_task("documents-retrieval", tmp_path)
+    assert not any("documents-retrieval" in names for names in TASK_GROUPS.values())
 
 
 def test_any_task_runs_by_its_type(tmp_path):

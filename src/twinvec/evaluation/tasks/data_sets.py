@@ -25,6 +25,8 @@ from twinvec.evaluation.tasks.triplets import TripletTask, build_triplets
 
 __all__ = ["KNOWN", "Task", "load_task"]
 
+DOWNLOAD = "Download it with: twinvec data get. Set another data folder with TWINVEC_DATA."
+BUILT = {"search/documents-": "Build it with: python recipes/documents.py FOLDER. Then pass --data FOLDER."}
 MAY_BE_EMPTY = ("text", "text1", "text2", "title")  # an empty text is a text
 
 Value = TypeVar("Value")
@@ -36,10 +38,8 @@ def data_file(folder: str | Path, name: str) -> Path:
         path = Path(folder, name + ending)
         if path.is_file():
             return path
-    raise InputError(
-        f"There is no file {Path(folder, name)}.tsv.gz.",
-        hint="Download it with: twinvec data get. Set another data folder with TWINVEC_DATA.",
-    )
+    hint = next((hint for start, hint in BUILT.items() if name.startswith(start)), DOWNLOAD)
+    raise InputError(f"There is no file {Path(folder, name)}.tsv.gz.", hint=hint)
 
 
 def read_data(folder: str | Path, name: str, *, columns: Sequence[str]) -> list[Row]:
@@ -116,6 +116,7 @@ ENTAILMENT = {name: name for name in ("contradiction", "entailment", "neutral")}
 CORPORA = ("transfer/mr", "transfer/subj")  # source of the probing texts, short and long
 DOCUMENTS = "documents"  # the folder of the documents from which triplets are built
 CRANFIELD_GAINS = {"1": 4.0, "2": 3.0, "3": 2.0, "4": 1.0}  # Cranfield's code 1 is a complete answer, 4 the weakest
+DOCUMENT_GAINS = {"1": 1.0}  # one relevant document for each query
 
 
 def load_task(name: str, folder: str | Path) -> Task:
@@ -202,14 +203,14 @@ def _trec_clusters(folder: str | Path) -> ClusteringTask:
     return ClusteringTask("trec-clusters", text_in(rows, "text"), values_in(rows, "label", known=QUESTION_TYPES))
 
 
-def _cranfield(folder: str | Path) -> RetrievalTask:
-    documents = read_data(folder, "search/cranfield-docs", columns=["id", "text"])
-    queries = read_data(folder, "search/cranfield-queries", columns=["id", "text"])
-    grades = read_data(folder, "search/cranfield-qrels", columns=["query", "doc", "grade"])
+def _retrieval(folder: str | Path, *, name: str, files: str, gains: Mapping[str, float]) -> RetrievalTask:
+    documents = read_data(folder, f"{files}-docs", columns=["id", "text"])
+    queries = read_data(folder, f"{files}-queries", columns=["id", "text"])
+    grades = read_data(folder, f"{files}-qrels", columns=["query", "doc", "grade"])
     relevant: dict[str, dict[str, float]] = {}
-    for row, gain in zip(grades, values_in(grades, "grade", known=CRANFIELD_GAINS), strict=True):
+    for row, gain in zip(grades, values_in(grades, "grade", known=gains), strict=True):
         relevant.setdefault(str(row.values["query"]), {})[str(row.values["doc"])] = gain
-    return RetrievalTask("cranfield", _by_id(queries), _by_id(documents), relevant)
+    return RetrievalTask(name, _by_id(queries), _by_id(documents), relevant)
 
 
 def _probing(folder: str | Path, *, make: Callable[[Sequence[str]], TransferTask]) -> TransferTask:
@@ -269,7 +270,11 @@ KNOWN: dict[str, Callable[[str | Path], Task]] = {
     "mrpc-pairs": _mrpc_pairs,
     "argument": _argument,
     "trec-clusters": _trec_clusters,
-    "cranfield": _cranfield,
+    "cranfield": partial(_retrieval, name="cranfield", files="search/cranfield", gains=CRANFIELD_GAINS),
+    # In no group: its files are not downloaded but built, so a group with it would fail where they are missing.
+    "documents-retrieval": partial(
+        _retrieval, name="documents-retrieval", files="search/documents", gains=DOCUMENT_GAINS
+    ),
     "sentence-length": partial(_probing, make=sentence_length_task),
     "word-content": partial(_probing, make=word_content_task),
     "bigram-shift": partial(_probing, make=bigram_shift_task),
