@@ -49,7 +49,7 @@ TrainPrecision = Literal["float32", "bfloat16"]
 TrainDevice = Literal["auto", "cpu", "cuda"]
 Distance = Literal["cosine", "euclidean", "manhattan"]
 Feature = Literal["u", "v", "|u-v|", "u*v"]  # of a pair of vectors (u, v), for a classifier
-VectorLoss = Literal["cosine", "mse"]  # distance to the teacher's vector
+VectorLoss = Literal["cosine", "mse", "none"]  # distance to the teacher's vector; none: compare similarities only
 TeacherSpace = Literal["own", "principal"]  # a teacher's vectors as they are, or centered and on their principal axes
 
 PRECISIONS: tuple[str, ...] = get_args(Precision)

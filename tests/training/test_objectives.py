@@ -143,7 +143,7 @@ def slow_distillation(given, weights, loss="mse", similarity_weight=0.0):
     if loss == "mse":
         value = mean((a - b) ** 2 for u, v in zip(seen, wanted, strict=True) for a, b in zip(u, v, strict=True))
     else:
-        value = mean(1 - cosine(u, v) for u, v in zip(seen, wanted, strict=True))
+        value = mean(1 - cosine(u, v) for u, v in zip(seen, wanted, strict=True)) if loss == "cosine" else 0
     n = len(vectors)
     gaps = [(cosine(vectors[i], vectors[j]) - cosine(wanted[i], wanted[j])) ** 2 for i in range(n) for j in range(n)]
     return value + similarity_weight * mean(gaps)
@@ -168,6 +168,7 @@ VARIANTS = [
     ("cosent", {"scale": 3}),
     *(("contrastive", {"distance": name}) for name in DISTANCES),
     *(("distillation", {"loss": loss, "similarity_weight": weight}) for loss in ("mse", "cosine") for weight in (0, 2)),
+    ("distillation", {"loss": "none", "similarity_weight": 2}),
 ]
 
 
@@ -553,6 +554,7 @@ BAD = [
     ("softmax", {}, {}, "n_labels must be a whole number of at least 2, got 0"),
     ("distillation", {}, {"teacher_widths": [0]}, "teacher_widths must be a whole number of at least 1, got 0"),
     ("distillation", {}, {}, "requires the width of at least one teacher"),
+    ("distillation", {"loss": "none"}, {"teacher_widths": [4]}, "loss 'none' requires a similarity_weight above 0"),
     ("distillation", {"loss": "mae"}, {"teacher_widths": [4]}, "Unknown loss 'mae'. Did you mean 'mse'"),
     (
         "distillation",

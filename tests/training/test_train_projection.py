@@ -18,7 +18,7 @@ for needed in ("torch", "transformers", "matplotlib"):
     pytest.importorskip(needed, reason="training needs the extra 'train'")
 
 from twinvec.training import DataPart, ModelPart, Recipe, TrainSettings, run_recipe  # noqa: E402
-from twinvec.training.teachers import PrincipalVectors, principal_axes  # noqa: E402
+from twinvec.training.teachers import PrincipalVectors, principal_axes, similar_groups  # noqa: E402
 from twinvec.vectors import unit_rows  # noqa: E402
 
 TEXTS = [sentence(random.Random(i)) for i in range(120)]
@@ -92,10 +92,22 @@ def test_training_with_a_projection_resumes_to_the_same_bits(recipe, tmp_path):
     assert_same_bits(tmp_path / "whole", tmp_path / "parts")
 
 
+def test_similar_texts_share_a_batch(recipe, tmp_path, teacher):
+    part = replace(recipe.data[0], similar=4)
+    run(replace(recipe, data=(part,)), tmp_path / "model")
+    vectors = targets(teacher)
+    groups = similar_groups(vectors, 4)
+    assert np.bincount(groups).max() <= 4
+    cosines = vectors @ vectors.T
+    same = (groups[:, None] == groups[None, :]) & ~np.eye(len(groups), dtype=bool)
+    assert cosines[same].mean() > cosines[~same].mean() + 0.1
+
+
 def test_settings_that_do_not_fit_are_refused(recipe, tiny_bert):
     scored = replace(recipe.data[0].source, kind="scored_pairs")
-    with pytest.raises(InputError, match="has no teacher_space"):
-        replace(recipe, data=(DataPart(scored, "cosine", teacher_space="principal"),))
+    for settings in ({"teacher_space": "principal"}, {"similar": 4}):
+        with pytest.raises(InputError, match="has no teacher_space and no similar"):
+            replace(recipe, data=(DataPart(scored, "cosine", **settings),))
     with pytest.raises(InputError, match="first data set has the objective 'cosine'"):
         replace(recipe, data=(DataPart(scored, "cosine"),))
     with pytest.raises(InputError, match="A static model has no"):

@@ -228,6 +228,7 @@ class TextTask:
     objective: nn.Module
     share: float = 1.0
     teachers: tuple[Vectors | PrincipalVectors, ...] = ()
+    groups: Ids | None = None  # (texts,): texts of equal value stay together in a batch
 
     @cached_property
     def sampled(self) -> SampledSet:
@@ -236,6 +237,8 @@ class TextTask:
         whole = sum(lengths[indices].reshape(n, -1).sum(axis=1) for indices in self.examples.indices.values())
         first = next(iter(self.examples.indices.values()))
         groups = first if find_kind(self.examples.kind).is_grouped else None
+        if self.groups is not None:
+            groups = self.groups[first]
         return SampledSet(np.asarray(whole), groups, self.share)
 
     @property

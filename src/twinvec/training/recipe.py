@@ -217,9 +217,10 @@ class DataPart:
 
     For distillation, ``teachers`` are models that run in ``teacher_precision``; in the ``teacher_space`` "principal",
     each teacher's vectors are centered and turned to their principal axes, so that the cosines of all teachers have a
-    similar spread, and the first values of a vector matter most. For ``cosine`` and ``cosent`` over
-    texts, they are scorers, and score ``mined`` pairs of each text with others, which the model ``miner`` finds similar
-    (augmented SBERT).
+    similar spread, and the first values of a vector matter most. ``similar`` is how many texts with similar vectors
+    share a batch: random texts are hardly similar, and teach little about similarity. For ``cosine`` and ``cosent``
+    over texts, they are scorers, and score ``mined`` pairs of each text with others, which the model ``miner`` finds
+    similar (augmented SBERT).
     """
 
     source: DataSource
@@ -230,6 +231,7 @@ class DataPart:
     teachers: tuple[str, ...] = ()
     teacher_precision: Precision = "float32"
     teacher_space: TeacherSpace = "own"
+    similar: int = 1
     mined: int = 4
     miner: str = DEFAULT_MODEL
 
@@ -240,6 +242,7 @@ class DataPart:
 
     def __post_init__(self) -> None:
         check_count("mined", self.mined, optional=False)
+        check_count("similar", self.similar, optional=False)
         if not isinstance(self.miner, str) or not self.miner:
             raise InputError(f"miner must be the folder or name of a model, got {self.miner!r:.60}.")
         for name in ("matryoshka", "teachers"):
@@ -262,8 +265,10 @@ class DataPart:
         kind = kinds[self.objective]
         if self.matryoshka and network in ("cross-encoder", "poly-encoder"):
             raise InputError(f"A {network} does not train shorter vectors.", hint="Remove matryoshka.")
-        if self.teacher_space != "own" and self.objective != "distillation":
-            raise InputError(f"The objective {self.objective!r} has no teacher_space.", hint="Remove this setting.")
+        if (self.teacher_space != "own" or self.similar > 1) and self.objective != "distillation":
+            raise InputError(
+                f"The objective {self.objective!r} has no teacher_space and no similar.", hint="Remove these settings."
+            )
         with seeded(0):  # builds an objective only to check its options
             kind.build({"width": 8, "n_labels": 3, "teacher_widths": (8,), "attention": 1.0}, self.options)
         if self.source.kind not in kind.kinds:

@@ -26,7 +26,17 @@ from twinvec.types import Ids, Vectors
 from twinvec.vector_store import VectorStore, cache_folder, text_key
 from twinvec.vectors import unit_rows
 
-__all__ = ["PrincipalVectors", "file_name", "joined_vectors", "principal_axes", "teacher_margins", "teacher_vectors"]
+__all__ = [
+    "PrincipalVectors",
+    "file_name",
+    "joined_vectors",
+    "principal_axes",
+    "similar_groups",
+    "teacher_margins",
+    "teacher_vectors",
+]
+
+N_SPLIT = 64  # values of a vector that similar_groups looks at
 
 
 def teacher_vectors(
@@ -87,6 +97,34 @@ class PrincipalVectors:
     def __getitem__(self, rows: Ids) -> Vectors:
         """Some vectors, as unit rows."""
         return unit_rows((unit_rows(self.vectors[rows]) - self.axes.mean) @ self.axes.axes)
+
+
+def similar_groups(vectors: Vectors | PrincipalVectors, size: int) -> Ids:
+    """Group numbers, ``(n,)``, so that similar vectors share a group of at most ``size``.
+
+    All vectors are split in half at the median of the axis on which they differ most, then each half, and so on.
+    On principal axes, the first values of a vector are enough.
+
+    >>> similar_groups(np.array([[0.0], [5.0], [0.1], [5.1]]), 2).tolist()
+    [0, 1, 0, 1]
+    """
+    n = vectors.shape[0]
+    starts = range(0, n, TEXTS_PER_CALL)
+    parts = [np.asarray(vectors[np.arange(i, min(i + TEXTS_PER_CALL, n))])[:, :N_SPLIT] for i in starts]
+    values = np.concatenate(parts).astype(np.float64)
+    groups = np.zeros(n, dtype=np.int64)
+    while n and (counts := np.bincount(groups)).max() > size:
+        order = np.argsort(groups, kind="stable")
+        first = np.cumsum(counts) - counts
+        mean = np.add.reduceat(values[order], first) / counts[:, None]
+        squares = np.add.reduceat(values[order] ** 2, first) / counts[:, None]
+        axis = (squares - mean**2).argmax(axis=1)
+        order = np.lexsort((values[np.arange(n), axis[groups]], groups))
+        rank = np.empty(n, dtype=np.int64)
+        rank[order] = np.arange(n) - np.repeat(first, counts)
+        groups = 2 * groups + (rank >= (counts[groups] + 1) // 2)
+        _, groups = np.unique(groups, return_inverse=True)
+    return groups
 
 
 def teacher_margins(

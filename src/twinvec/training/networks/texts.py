@@ -26,7 +26,7 @@ from twinvec.training.networks.static import StaticNetwork, start_table
 from twinvec.training.objectives import build_objective
 from twinvec.training.processes import HEADS, Processes, seeded
 from twinvec.training.recipe import DataPart, ModelPart
-from twinvec.training.teachers import Axes, PrincipalVectors, principal_axes, teacher_vectors
+from twinvec.training.teachers import Axes, PrincipalVectors, principal_axes, similar_groups, teacher_vectors
 from twinvec.types import Vectors
 
 __all__ = ["TextSetup", "max_tokens", "vector_objective"]
@@ -79,7 +79,8 @@ class TextSetup:
             fit_projection(self.network, self.tables[0], teachers[0])
         with seeded(HEADS, recipe.training.seed, index):  # the initial weights of an objective's head
             objective = vector_objective(part, examples, self.network.width, teachers)
-        return TextTask(examples, self.tables[index], objective, part.share, teachers)
+        groups = similar_groups(teachers[0], part.similar) if part.similar > 1 else None
+        return TextTask(examples, self.tables[index], objective, part.share, teachers, groups)
 
     def turned(
         self, names: Sequence[str], vectors: Sequence[Vectors], space: TeacherSpace

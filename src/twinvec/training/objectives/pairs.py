@@ -133,6 +133,7 @@ class TripletObjective(nn.Module):  # type: ignore[misc]
 LOSS_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "mse": F.mse_loss,
     "cosine": lambda vectors, target_vectors: cosine_distance(vectors, target_vectors).mean(),
+    "none": lambda vectors, _: vectors.new_zeros(()),
 }
 
 
@@ -140,9 +141,9 @@ class DistillationObjective(nn.Module):  # type: ignore[misc]
     """The distance of vectors to each teacher's, plus ``similarity_weight`` times the distance of their cosines.
 
     The first term is ``mse`` (mean over all numbers) or ``cosine`` (mean of ``1 - cosine``), averaged over the
-    teachers. For a teacher of another width, a learned matrix projects the vectors; it is not part of the trained
-    model. The second term is the mean squared difference between the ``(n, n)`` cosines of the batch and the mean of
-    the teachers' cosines; it needs no projection.
+    teachers, or left out (``none``). For a teacher of another width, a learned matrix projects the vectors; it is not
+    part of the trained model. The second term is the mean squared difference between the ``(n, n)`` cosines of the
+    batch and the mean of the teachers' cosines; it needs no projection.
     """
 
     examples: ClassVar[str] = "texts"
@@ -157,8 +158,11 @@ class DistillationObjective(nn.Module):  # type: ignore[misc]
         self.teacher_widths = [whole("teacher_widths", each, least=1) for each in teacher_widths]
         self.loss = one_of("loss", loss, VECTOR_LOSSES)
         self.similarity_weight = at_least_zero("similarity_weight", similarity_weight)
+        if self.loss == "none" and not self.similarity_weight:
+            raise InputError("Distillation with loss 'none' requires a similarity_weight above 0.")
         self.projections = nn.ModuleList(
-            nn.Identity() if each == width else nn.Linear(width, each, bias=False) for each in self.teacher_widths
+            nn.Identity() if each == width or self.loss == "none" else nn.Linear(width, each, bias=False)
+            for each in self.teacher_widths
         )
 
     def forward(self, text: Tensor, target_vectors: Tensor) -> Tensor:
