@@ -1,8 +1,8 @@
 """The code on the Korean pages runs, and the commands on all pages exist with their options.
 
 The blocks of a page run from top to bottom in one folder. Python blocks of a page share their names; ``sh`` blocks run
-in bash. A block is skipped if the line before it is ``<!-- not run: why -->``; its syntax and its options are checked all
-the same. In place of the hub and of public data sets there are a tiny Korean model and a few pairs.
+in bash. A block is skipped if the line before it is ``<!-- not run: why -->``; its syntax and its options are still
+checked. In place of the hub and of public data sets there are a tiny Korean model and a few pairs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A tiny random stand-in for klue/roberta-small that reads Hangul, and the files of Korean data sets with a few pairs."""
+"""A tiny random stand-in for klue/roberta-small that reads Hangul, and Korean data sets of a few pairs."""
 
 from __future__ import annotations
 
