@@ -33,7 +33,7 @@ PAGES = [
     *sorted((ROOT / "docs/models").glob("*.md")),
 ]
 BLOCK = re.compile(
-    r"(?:^<!-- not run: (?P<why>.+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"(?:^<!-- not run: (?P<why>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 EXTRAS = {"search.md": ("lancedb",), "train.md": ("torch",), "sbert.md": ("matplotlib",), "evaluate.md": ("scipy",)}
 MODEL = "twinvec-ko"
@@ -48,6 +48,13 @@ class Block(NamedTuple):
 def blocks_of(page: Path) -> list[Block]:
     found = BLOCK.finditer(page.read_text(encoding="utf-8"))
     return [Block(match["language"], match["code"], match["why"] is None) for match in found]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_of_the_page_is_found(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert 2 * len(blocks_of(page)) == sum(line.startswith("```") for line in lines)
+    assert sum(not block.is_run for block in blocks_of(page)) == sum("<!-- not run" in line for line in lines)
 
 
 def commands_in(block: Block) -> Iterator[list[str]]:
