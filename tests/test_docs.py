@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROOT = Path(__file__).resolve().parents[1]
+KOREAN = [ROOT / "README.ko.md", *sorted((ROOT / "docs/ko").glob("*.md"))]
+TOP = [ROOT / "README.md", ROOT / "README.ko.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+PAGES = [*TOP, *sorted((ROOT / "docs").rglob("*.md"))]
 PROMISES = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text())
 
 
@@ -28,6 +30,31 @@ def test_links_between_pages_lead_somewhere(page):
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them: lower case, without punctuation, with dashes for spaces."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_sections_lead_to_a_heading(page):
+    for target, anchor in re.findall(r"\]\(([^)#:]*\.md)?#([^)]+)\)", page.read_text()):
+        file = page.parent / target if target else page
+        assert anchor in headings(file), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", KOREAN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_korean_page_links_to_english_pages_that_link_back(page):
+    opening = page.read_text().split("\n\n")[1]
+    english = [page.parent / target for target in re.findall(r"\]\(([^)#]+)", opening.partition("English")[2])]
+    english = [target for target in english if target.resolve() not in KOREAN]
+    assert english
+    for target in english:
+        links = re.findall(r"\]\(([^)#]+)", target.read_text())
+        assert page in {(target.parent / link).resolve() for link in links}, target
+
+
 def test_the_readme_opens_with_the_newest_time_of_the_demo():
     opening = (ROOT / "README.md").read_text().split("<!-- end -->")[0]
     result = json.loads(sorted((ROOT / "benchmarks/results").glob("*-demo.json"))[-1].read_text())
@@ -38,10 +65,11 @@ def test_the_readme_opens_with_the_newest_time_of_the_demo():
     assert f"takes {whole:.1f} s;" in opening
 
 
-def test_the_readme_names_only_commands_that_exist():
+@pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
+def test_the_readme_names_only_commands_that_exist(name):
     from twinvec.cli.app import COMMANDS
 
-    named = set(re.findall(r"^twinvec (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    named = set(re.findall(r"^twinvec (\w+)", (ROOT / name).read_text(), re.MULTILINE))
     assert named and named <= set(COMMANDS)
 
 
