@@ -20,7 +20,7 @@ from twinvec.model import hub as shipped
 from twinvec.model.folder import read_model_folder
 from twinvec.model.hub import find_model, shipped_folder
 
-MOST_BYTES = 20_000_000
+MOST_BYTES = 25_000_000
 TEXTS = [
     "A cat sits on the mat.",
     "A feline rests on a rug.",
