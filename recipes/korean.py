@@ -15,17 +15,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
-import numpy as np
 
 from bilingual.teachers import make_pool, own_vectors, teacher_vectors
-from bilingual.texts import EVERYDAY, Texts, collect, common_pieces
+from bilingual.texts import Texts, collect, common_pieces
 from bilingual.training import DevSets, Lesson, Settings, draw_curve, train
 from twinvec.baselines.use import convert_use
 from twinvec.baselines.use_torch import UseNetwork
 from twinvec.errors import TwinvecError
 from twinvec.files import write_json
-
-EVERYDAY_SHARE = 0.8  # of the pairs in a batch, by chance
 
 
 @click.command(help=__doc__)
@@ -75,20 +72,17 @@ def make_lesson(network: UseNetwork, texts: Texts, teachers: tuple[str, ...], st
     """Tokenize the texts, and embed them by their teachers; vectors are kept in the cache."""
     english = [*texts.english, *(pair.english for pair in texts.pairs)]
     vectors, n = teacher_vectors(teachers, english, cache), len(texts.english)
-    is_everyday = np.array([pair.source in EVERYDAY for pair in texts.pairs])
-    shares = np.where(
-        is_everyday, EVERYDAY_SHARE / is_everyday.sum(), (1 - EVERYDAY_SHARE) / max(1, (~is_everyday).sum())
-    )
     rows = network.rows(english)
     return Lesson(
         english_rows=rows[:n],
         pair_english=rows[n:],
         pair_korean=network.rows([pair.korean for pair in texts.pairs]),
-        korean_rows=network.rows(texts.korean),
+        other_english=network.rows([pair.english for pair in texts.others]),
+        other_korean=network.rows([pair.korean for pair in texts.others]),
+        korean_rows=network.rows(list(texts.korean)),
         english=make_pool(vectors[:n]),
         pairs=make_pool(vectors[n:]),
-        korean=make_pool(own_vectors(start, texts.korean, cache)),
-        shares=shares / shares.sum(),
+        korean=make_pool(own_vectors(start, list(texts.korean), cache)),
     )
 
 

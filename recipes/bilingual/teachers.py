@@ -32,12 +32,12 @@ class Pool:
     def __len__(self) -> int:
         return len(self.vectors)
 
-    def draw(self, n: int, group: int, random: np.random.Generator, shares: Vectors | None = None) -> NDArray[np.int64]:
-        """``n`` different texts: some at random, by their ``shares``, each with ``group - 1`` of its neighbors.
+    def draw(self, n: int, group: int, random: np.random.Generator) -> NDArray[np.int64]:
+        """Up to ``n`` different texts: some at random, each with ``group - 1`` of its neighbors.
 
         Texts at random are nearly all unlike each other, and teach little about those that are alike.
         """
-        first = random.choice(len(self), size=-(-n // group), replace=False, p=shares)
+        first = random.choice(len(self), size=-(-n // group), replace=False)
         columns = random.permuted(np.tile(np.arange(self.neighbors.shape[1]), (len(first), 1)), axis=1)[:, : group - 1]
         near = np.take_along_axis(self.neighbors[first], columns, axis=1)
         return np.fromiter(dict.fromkeys(np.concatenate([first[:, None], near], axis=1).ravel().tolist()), np.int64)[:n]

@@ -20,13 +20,13 @@ from twinvec.model.tokenizer import read_sentencepiece
 
 __all__ = ["EVERYDAY", "Pair", "Texts", "collect", "common_pieces", "read_rows"]
 
-# Rows of each source of parallel/en-ko, at most; the everyday ones are taken whole.
-EVERYDAY = ("tatoeba", "cataclysm", "stsb-train")
-OTHER_PAIRS = 250  # rows of each other source
+EVERYDAY = ("tatoeba", "cataclysm", "stsb-train")  # sources of parallel/en-ko that are taken whole
+OTHER_PAIRS = 4_000  # of each other source, at most
 KOREAN = {"chatbot": 8_000, "stylekqc": 10_000, "nsmc": 4_000, "assembly-bills": 2_000}
-PREMISES = {"nli/snli-train-100k": 4_500, "nli/mnli-10k": 1_500}  # each with its hypotheses
+PREMISES = {"nli/snli-train-100k": 4_500, "nli/mnli-10k": 10_000}  # each with its hypotheses
 LEAST_COUNT = 3  # of a piece in all texts of both languages; rarer ones are read in smaller pieces
 TEXTS_PER_BLOCK = 4096
+MAX_OTHER_WORDS = 24
 MAX_WORDS = 40  # of an English text; the teachers are slow on longer ones
 # Their sentences are used without scores; what also stands in another evaluation file is left out.
 UNSCORED = frozenset({"sts/stsb-train", "korean/korsts-train"})
@@ -43,17 +43,23 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The texts of a training. ``removed`` counts those that occur in an evaluation file, by source and file."""
+    """The texts of a training. ``removed`` counts those that occur in an evaluation file, by source and file.
+
+    ``pairs`` are of everyday language, ``others`` technical or old.
+    """
 
     english: tuple[str, ...]
     pairs: tuple[Pair, ...]
-    korean: tuple[str, ...]
+    others: tuple[Pair, ...]
+    korean: Mapping[str, str]  # text -> source
     removed: Mapping[str, int]
 
     def counts(self) -> dict[str, int]:
         """The number of texts or pairs of each source."""
-        found = Counter(f"parallel/en-ko {pair.source}" for pair in self.pairs)
-        return {"nli": len(self.english), **dict(sorted(found.items())), "parallel/ko": len(self.korean)}
+        pairs, others = (Counter(pair.source for pair in part) for part in (self.pairs, self.others))
+        korean = Counter(self.korean.values())
+        counts = {"SNLI and MultiNLI": len(self.english)}
+        return counts | {name: found[name] for found in (pairs, others, korean) for name in sorted(found)}
 
 
 def collect(data: Path) -> Texts:
@@ -69,10 +75,15 @@ def collect(data: Path) -> Texts:
 
     english = [text for name, most in PREMISES.items() for text in _nli(data, name, most) if is_free(name, text)]
     pairs = [pair for pair in _pairs(data) if is_free(pair.source, pair.english, pair.korean)]
-    korean = [text for source, text in _korean(data) if is_free(source, text)]
+    korean = {text: source for source, text in _korean(data) if is_free(source, text)}
     in_pairs = {pair.english for pair in pairs}
-    kept = (text for text in english if text not in in_pairs)
-    return Texts(tuple(dict.fromkeys(kept)), tuple(pairs), tuple(dict.fromkeys(korean)), dict(sorted(removed.items())))
+    return Texts(
+        english=tuple(dict.fromkeys(text for text in english if text not in in_pairs)),
+        pairs=tuple(pair for pair in pairs if pair.source in EVERYDAY),
+        others=tuple(pair for pair in pairs if pair.source not in EVERYDAY),
+        korean=korean,
+        removed=dict(sorted(removed.items())),
+    )
 
 
 def common_pieces(source: Path, data: Path) -> list[str]:
@@ -109,7 +120,7 @@ def _pairs(data: Path) -> list[Pair]:
     by_source: dict[str, list[Pair]] = {}
     for row in read_rows(data, "parallel/en-ko"):
         pair = Pair(row["source"], row["en"], row["ko"])
-        if len(pair.english.split()) <= MAX_WORDS:
+        if len(pair.english.split()) <= (MAX_WORDS if pair.source in EVERYDAY else MAX_OTHER_WORDS):
             by_source.setdefault(pair.source, []).append(pair)
     chosen: list[Pair] = []
     for source, pairs in sorted(by_source.items()):

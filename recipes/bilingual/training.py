@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
 from bilingual.teachers import Pool
@@ -32,6 +33,7 @@ from twinvec.types import Vectors
 __all__ = ["DevSets", "Lesson", "Settings", "draw_curve", "embed_rows", "train"]
 
 ROWS_PER_PASS = 64  # texts of similar length that are padded together
+TABLE_NAME = TABLE.replace(".", "_")
 DEV_FILES = {"korsts-dev": "korean/korsts-dev", "stsb-dev": "sts/stsb-dev"}
 Rows = Sequence[Sequence[int]]
 
@@ -41,9 +43,10 @@ class Settings:
     """The settings of a training."""
 
     steps: int = 1000
-    n_english: int = 96
-    n_pairs: int = 96
-    n_korean: int = 64
+    n_english: int = 64
+    n_pairs: int = 48
+    n_others: int = 48
+    n_korean: int = 32
     group: int = 6  # a text and its neighbors
     table_rate: float = 2e-4
     rate: float = 5e-5
@@ -66,20 +69,21 @@ class Lesson:
     english_rows: Rows
     pair_english: Rows
     pair_korean: Rows
+    other_english: Rows
+    other_korean: Rows
     korean_rows: Rows
     english: Pool
     pairs: Pool
     korean: Pool
-    shares: Vectors  # of the pairs, with the sum 1
 
 
 def train(
     network: UseNetwork, lesson: Lesson, settings: Settings, work: Path, score: Callable[[], dict[str, float]]
 ) -> Iterator[dict[str, float]]:
     """Train, and yield a row of the log every so many steps; in it, the network has the averaged weights."""
-    table = [each for name, each in network.named_parameters() if name == TABLE.replace(".", "_")]
-    others = [each for name, each in network.named_parameters() if name != TABLE.replace(".", "_")]
-    groups = [{"params": table, "lr": settings.table_rate}, {"params": others, "lr": settings.rate}]
+    others = [each for name, each in network.named_parameters() if name != TABLE_NAME]
+    table = {"params": [network.get_parameter(TABLE_NAME)], "lr": settings.table_rate}
+    groups = [table, {"params": others, "lr": settings.rate}]
     optimizer = torch.optim.Adam(groups)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, settings))
     average = {name: each.detach().clone() for name, each in network.named_parameters()}
@@ -126,29 +130,39 @@ def _rate(step: int, settings: Settings) -> float:
 def _loss(network: UseNetwork, lesson: Lesson, settings: Settings, random: np.random.Generator) -> Tensor:
     group = settings.group
     english = lesson.english.draw(settings.n_english, group, random)
-    pairs = lesson.pairs.draw(settings.n_pairs, group, random, lesson.shares)
+    pairs = lesson.pairs.draw(settings.n_pairs, group, random)
+    others = random.choice(len(lesson.other_english), size=settings.n_others, replace=False)
     korean = lesson.korean.draw(settings.n_korean, group, random)
     parts = [
         [lesson.english_rows[i] for i in english],
         [lesson.pair_english[i] for i in pairs],
         [lesson.pair_korean[i] for i in pairs],
+        [lesson.other_english[i] for i in others],
+        [lesson.other_korean[i] for i in others],
         [lesson.korean_rows[i] for i in korean],
     ]
     rows = [_thinned(row, settings.dropout, random) for part in parts for row in part]
     vectors = embed_rows(network, rows)
-    alone, left, right, kept = vectors.split([len(part) for part in parts])
+    alone, left, right, other_left, other_right, kept = vectors.split([len(part) for part in parts])
     taught = _wanted(lesson.pairs, pairs)
-    cosines = left @ right.T
-    targets = torch.arange(len(pairs))
-    ranking = cross_entropy(settings.scale * cosines, targets) + cross_entropy(settings.scale * cosines.T, targets)
+    own = (other_left @ other_left.T).detach()  # without a teacher, the English side teaches the Korean one
     following = (
         _distance(alone @ alone.T, _wanted(lesson.english, english), settings.focus)
         + _distance(left @ left.T, taught, settings.focus)
         + _distance(right @ right.T, taught, settings.focus)
-        + _distance(cosines, taught, settings.focus)
+        + _distance(left @ right.T, taught, settings.focus)
+        + _distance(other_right @ other_right.T, own, settings.focus)
+        + _distance(other_left.detach() @ other_right.T, own, settings.focus)
     )
+    ranking = _ranking(left, right, settings.scale) + _ranking(other_left, other_right, settings.scale)
     keeping = _distance(kept @ kept.T, _wanted(lesson.korean, korean), settings.focus)
     return settings.similarity * following + settings.ranking * ranking + settings.keeping * keeping
+
+
+def _ranking(left: Tensor, right: Tensor, scale: float) -> Tensor:
+    """How far translations are from being nearest to each other, in both directions."""
+    cosines, own = scale * left @ right.T, torch.arange(len(left))
+    return cross_entropy(cosines, own) + cross_entropy(cosines.T, own)
 
 
 def _thinned(row: Sequence[int], share: float, random: np.random.Generator) -> Sequence[int]:
@@ -174,11 +188,14 @@ def _distance(found: Tensor, wanted: Tensor, focus: float) -> Tensor:
 def embed_rows(network: UseNetwork, rows: Rows) -> Tensor:
     """Vectors of texts as ids, ``(len(rows), width)``; texts of similar length are padded together."""
     order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
+    used = np.unique([piece for row in rows for piece in row])
+    table = {TABLE_NAME: network.get_parameter(TABLE_NAME)[torch.from_numpy(used)]}  # so its gradient is made once
     parts = []
     for start in range(0, len(order), ROWS_PER_PASS):
         batch = pad([rows[index] for index in order[start : start + ROWS_PER_PASS]])
+        ids = torch.from_numpy(np.searchsorted(used, batch.ids) * batch.mask)
         with torch.autocast("cpu", torch.bfloat16):
-            parts.append(network(torch.from_numpy(batch.ids), torch.from_numpy(batch.mask)).float())
+            parts.append(functional_call(network, table, (ids, torch.from_numpy(batch.mask))).float())
     places = torch.empty(len(order), dtype=torch.long)
     places[torch.tensor(order)] = torch.arange(len(order))
     return torch.cat(parts)[places]
