@@ -1,8 +1,10 @@
 """Copy a trained model into the package, and its training texts, log and learning curve into the docs.
 
     python recipes/ship.py TRAINED_FOLDER recipes/texts.sources.json
+    python recipes/ship.py twinvec-ko
 
-The folder has the name of the model: twinvec-mini or twinvec-static. Its card lists the training texts.
+The folder has the name of the model: twinvec-mini, twinvec-static or twinvec-ko. Its card lists the training texts;
+those of twinvec-ko are recorded in the folder itself.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from twinvec.choices import SHIPPED
+from bilingual.card import korean_card, korean_record
+from twinvec.choices import KOREAN_MODEL, SHIPPED
 
 ROOT = Path(__file__).parents[1]
 MODELS, DOCS = ROOT / "src/twinvec/models", ROOT / "docs/models"
 NEEDED = ("config.json", "config_sentence_transformers.json", "model.safetensors", "modules.json", "tokenizer.json")
-ALSO = ("sentence_bert_config.json", "tokenizer_config.json", "special_tokens_map.json", "1_Pooling", "2_Dense")
+ALSO = ("embedder.json", "sentence_bert_config.json", "tokenizer_config.json", "special_tokens_map.json", "1_Pooling")
 CARD = """{start}
 
 ## Training texts and licenses
@@ -40,7 +43,7 @@ def ship(trained: Path, record: dict[str, Any]) -> None:
     """Copy the files for inference, write the card, and copy the records of the training."""
     if trained.name not in SHIPPED or not (trained / "training").is_dir():
         sys.exit(f"{trained} is not the folder of a training run named {' or '.join(SHIPPED)}. Nothing was changed.")
-    target, short = MODELS / trained.name, trained.name.removeprefix("twinvec-")
+    target = MODELS / trained.name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for name in (*NEEDED, *ALSO):
@@ -49,21 +52,32 @@ def ship(trained: Path, record: dict[str, Any]) -> None:
             shutil.copytree(source, target / name)
         elif source.is_file():
             shutil.copyfile(source, target / name)
-    (target / "README.md").write_text(
-        card((trained / "README.md").read_text(encoding="utf-8"), record, trained.name), encoding="utf-8"
-    )
+    is_korean = trained.name == KOREAN_MODEL
+    text = korean_card(record) if is_korean else card(trained, record)
+    (target / "README.md").write_text(text, encoding="utf-8")
+    copy_records(trained, "korean-texts" if is_korean else "texts", record)
+
+
+def copy_records(trained: Path, name: str, record: dict[str, Any]) -> None:
+    """Copy the log, the curve and the record of the texts into the docs."""
+    short = trained.name.removeprefix("twinvec-")
     DOCS.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(trained / "training/curve.png", DOCS / f"{short}-curve.png")
-    shutil.copyfile(trained / "training/scores.json", DOCS / f"{short}-scores.json")
+    if (trained / "training/scores.json").is_file():
+        shutil.copyfile(trained / "training/scores.json", DOCS / f"{short}-scores.json")
     rows = (trained / "training/log.jsonl").read_text(encoding="utf-8").splitlines()
     kept = [row for row in rows if "dev" in (found := json.loads(row)) or found.get("step", 0) % LOG_EVERY == 0]
     (DOCS / f"{short}-log.jsonl").write_text("\n".join(kept) + "\n", encoding="utf-8")
-    (DOCS / "texts.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (DOCS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-def card(trained_card: str, record: dict[str, Any], name: str) -> str:
-    """The card of the training run, with language and license in its header and the training texts at its end."""
-    start = trained_card.replace("---\n", "---\nlanguage: en\nlicense: apache-2.0\n", 1)
+def card(trained: Path, record: dict[str, Any]) -> str:
+    """The card of a training run, with language and license in its header and the training texts at its end."""
+    start = (
+        (trained / "README.md")
+        .read_text(encoding="utf-8")
+        .replace("---\n", "---\nlanguage: en\nlicense: apache-2.0\n", 1)
+    )
     start = start.replace(
         "`training/` holds this recipe, the log and the learning curve.", "The log is in docs/models."
     )
@@ -73,12 +87,15 @@ def card(trained_card: str, record: dict[str, Any], name: str) -> str:
         for each in record["sources"]
         if each["texts"]
     ]
-    derived, first = DERIVED[name]
+    derived, first = DERIVED[trained.name]
     numbers = {"texts": record["texts"], "removed": record["removed"]}
     return CARD.format(start=start.rstrip(), derived=derived, first=first, lines="\n".join(lines), **numbers)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) == 2 and Path(sys.argv[1]).name == KOREAN_MODEL:
+        ship(Path(sys.argv[1]), korean_record(Path(sys.argv[1])))
+    elif len(sys.argv) == 3:
+        ship(Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")))
+    else:
         sys.exit(__doc__)
-    ship(Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")))

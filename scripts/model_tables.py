@@ -29,6 +29,32 @@ def averages(result: dict[str, Any]) -> str:
     return table(header, [[name, *(f"{model[key]:.2f}" for key in keys)] for name, model in result.items()])
 
 
+def korean(result: dict[str, Any]) -> str:
+    """Korean scores and, where they were measured, English ones, one model per column."""
+    names = list(dict.fromkeys(name for model in result.values() for name in model))
+    rows = [[name, *(f"{model[name]:.2f}" if name in model else "" for model in result.values())] for name in names]
+    return table(["", *result], rows)
+
+
+def korean_tried(result: dict[str, Any]) -> str:
+    """Dev scores of trainings that differ in one setting, one training per row."""
+    header = ["", "steps", "KorSTS dev", "STSb dev", "English-Korean dev"]
+    keys = "korsts-dev", "stsb-dev", "cross-dev"
+    rows = [[row["what"], f"{row['step']:,}", *(f"{row[key]:.2f}" for key in keys)] for row in result["rows"]]
+    return table(header, rows)
+
+
+def korean_texts(result: dict[str, Any]) -> str:
+    """The training texts of the Korean model, and how many were removed."""
+    rows = [[each["source"], f"{each['texts']:,}", each["license"]] for each in result["sources"]]
+    removed = ", ".join(f"{name} {count:,}" for name, count in result["removed_by_file"].items())
+    return (
+        f"{table(['source', 'texts or pairs', 'license'], rows)}\n\n"
+        f"Another {sum(result['removed_by_file'].values()):,} were removed because an evaluation file contains them "
+        f"({removed})."
+    )
+
+
 def texts(result: dict[str, Any]) -> str:
     """The training texts and their licenses."""
     rows = [

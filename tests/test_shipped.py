@@ -12,15 +12,15 @@ import pytest
 
 import twinvec
 from tiny import write_tiny_model
-from twinvec.choices import DEFAULT_MODEL, SHIPPED
+from twinvec.choices import DEFAULT_MODEL, KOREAN_MODEL, SHIPPED
 from twinvec.engine.inspect import inspect_model
 from twinvec.engine.weights import SCALE
-from twinvec.errors import ModelNotFoundError
+from twinvec.errors import InputError, ModelNotFoundError
 from twinvec.model import hub as shipped
 from twinvec.model.folder import read_model_folder
 from twinvec.model.hub import find_model, shipped_folder
 
-MOST_BYTES = 20_000_000
+MOST_BYTES = 25_000_000
 TEXTS = [
     "A cat sits on the mat.",
     "A feline rests on a rug.",
@@ -28,6 +28,13 @@ TEXTS = [
     "Stocks fell sharply on Monday.",
     "Naïve café, 12345 🙂 日本語",
     "How do I run another program and read its output? " * 12,
+]
+QUESTIONS = [
+    "비밀번호를 어떻게 재설정하나요?",
+    "환불 정책이 뭔가요?",
+    "비밀번호를 잊어버렸어요.",
+    "환불은 어떻게 받나요?",
+    "배송은 얼마나 걸려요?",
 ]
 ALONE = """
 import sys
@@ -85,6 +92,51 @@ def test_every_folder_of_the_package_has_a_name_and_a_card():
         assert not (folder / "training").exists()
         assert sum(file.stat().st_size for file in folder.rglob("*.safetensors")) <= MOST_BYTES
     assert shipped_folder("all-MiniLM-L6-v2") is None
+
+
+@pytest.fixture(scope="module")
+def korean():
+    return twinvec.load(KOREAN_MODEL, threads=1)
+
+
+def test_the_korean_model_finds_the_questions_that_belong_together(korean):
+    pairs = twinvec.find_pairs(QUESTIONS, k=2, model=KOREAN_MODEL)
+    assert set(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)) == {(0, 2), (1, 3)}
+    vectors = korean.encode(["비밀번호를 잊어버렸어요.", "I forgot my password.", "The weather is fine."])
+    same, other = korean.similarity(vectors[:1], vectors[1:])[0]
+    assert same > 0.6 > 0.3 > other
+
+
+def test_the_korean_model_is_an_encoder_like_others(korean, tmp_path):
+    assert korean.width == 512 and korean.max_tokens is None and korean.encode("한 문장").shape == (512,)
+    np.testing.assert_allclose(np.linalg.norm(korean.encode([*TEXTS, *QUESTIONS]), axis=1), 1, atol=1e-5)
+    assert twinvec.load(KOREAN_MODEL, truncate_dim=64).encode(QUESTIONS).shape == (5, 64)
+    korean.save(tmp_path / "copy")
+    np.testing.assert_array_equal(
+        twinvec.load(tmp_path / "copy", threads=1).encode(QUESTIONS), korean.encode(QUESTIONS)
+    )
+    found = inspect_model(KOREAN_MODEL)
+    assert found.stored == "int8" and found.runs_without_torch and "Hangul" in found.scripts
+
+
+@pytest.mark.parametrize("arguments", [{"readout": "wk"}, {"runtime": "openvino"}])
+def test_the_korean_model_refuses_what_it_cannot_do(arguments):
+    with pytest.raises(InputError, match="Universal Sentence Encoder"):
+        twinvec.load(KOREAN_MODEL, **arguments)
+
+
+def test_the_korean_model_has_no_token_states(korean):
+    with pytest.raises(InputError, match="without layers of token states"):
+        korean.encode_layers(QUESTIONS)
+    with pytest.raises(InputError, match="are not sums of token vectors"):
+        korean.explain("한 문장")
+
+
+def test_a_collection_of_the_korean_model_opens_again(tmp_path):
+    pytest.importorskip("lancedb")
+    twinvec.Collection.create(tmp_path / "notes", model=KOREAN_MODEL).add(QUESTIONS)
+    (hit,) = twinvec.Collection.open(tmp_path / "notes").search("I want my money back", k=1)
+    assert "환불" in hit.text
 
 
 def test_inspection_says_that_it_is_stored_as_int8():

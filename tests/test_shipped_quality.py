@@ -1,4 +1,4 @@
-"""The model of the package keeps the quality that its page promises, in int8, on real data."""
+"""The models of the package keep the quality that their pages promise, in int8, on real data."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from statistics import mean
 import pytest
 
 import twinvec
-from twinvec.choices import TASK_GROUPS
+from twinvec.choices import KOREAN_MODEL, TASK_GROUPS
 from twinvec.evaluation.statistics import value_of
-from twinvec.evaluation.tasks import load_task, run_retrieval, run_sts
+from twinvec.evaluation.tasks import load_task, run_bitext, run_retrieval, run_sts
 
 LEAST_STS = 79.0  # all-MiniLM-L6-v2, which has half as many layers again: 78.94
 LEAST_SHARE = 0.97  # of that model's nDCG@10
+LEAST_KOREAN = {"korsts": 74.0, "klue-sts": 75.0, "korsts-cross": 68.0}
+LEAST_TRANSLATIONS = 81.0
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,24 @@ def test_long_texts_are_found_almost_as_well_as_by_the_model_it_was_cut_from(own
     whole = twinvec.load(models / "minilm", precision="int8", long="cut")
     ours, theirs = (_gain(run_retrieval(task, encoder.encode)) for encoder in (own, whole))
     assert ours >= LEAST_SHARE * theirs
+
+
+@pytest.fixture(scope="module")
+def korean():
+    return twinvec.load(KOREAN_MODEL, precision="int8")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", LEAST_KOREAN)
+def test_korean_similarity(korean, data, name):
+    (outcome,) = run_sts(load_task(name, data), korean.encode)
+    assert value_of(outcome) >= LEAST_KOREAN[name]
+
+
+@pytest.mark.data
+def test_translations_are_found(korean, data):
+    outcomes = run_bitext(load_task("tatoeba-ko", data), korean.encode)
+    assert min(map(value_of, outcomes)) >= LEAST_TRANSLATIONS
 
 
 def _gain(outcomes):

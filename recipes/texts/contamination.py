@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from texts.cleaning import key_of
@@ -18,20 +18,25 @@ from twinvec.errors import InputError
 
 __all__ = ["TRAINING_FILES", "clash", "evaluation_texts", "remove", "verify"]
 
-TRAINING_FILES = frozenset({"nli/snli-train", "nli/snli-train-100k", "nli/mnli-train", "nli/mnli-10k"})
+TRAINING_FILES = frozenset(
+    {"nli/snli-train", "nli/snli-train-100k", "nli/mnli-train", "nli/mnli-10k", "parallel/en-ko", "parallel/ko"}
+)
 NO_TEXT_COLUMNS = frozenset({"id", "label", "score", "subset", "genre", "source", "topic", "query", "doc", "grade"})
 MIN_KEY = 8  # characters; a sentence with a shorter key ("Yes.", "I see.") within a longer text is not compared
 
 
-def evaluation_texts(folder: Path) -> dict[str, str]:
-    """The key of each evaluation text and sentence -> the first file that has it, as ``folder/name``."""
+def evaluation_texts(folder: Path, without: Collection[str] = ()) -> dict[str, str]:
+    """The key of each evaluation text and sentence -> the first file that has it, as ``folder/name``.
+
+    The files ``without`` do not count, like those for training.
+    """
     files = sorted(folder.glob("*/*.tsv.gz"))
     if not files:
         raise InputError(f"{folder} contains no data sets.", hint="Pass the folder with the evaluation data.")
     owners: dict[str, str] = {}
     for file in files:
         name = f"{file.parent.name}/{file.name.removesuffix('.tsv.gz')}"
-        if name not in TRAINING_FILES:
+        if name not in TRAINING_FILES and name not in without:
             for cell in _cells(file):
                 for key in _keys(cell):
                     owners.setdefault(key, name)

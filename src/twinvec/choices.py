@@ -8,10 +8,11 @@ from typing import Literal, get_args
 from twinvec.errors import InputError
 
 DEFAULT_MODEL = "twinvec-mini"
-SHIPPED = (DEFAULT_MODEL, "twinvec-static")  # models that ship with the package
+KOREAN_MODEL = "twinvec-ko"
+SHIPPED = (DEFAULT_MODEL, "twinvec-static", KOREAN_MODEL)  # models that ship with the package
 # Models to use for a script that a model has no words for; the default is for all others.
 MULTILINGUAL_MODEL = "paraphrase-multilingual-MiniLM-L12-v2"
-MODEL_BY_SCRIPT: dict[str, str] = {}
+MODEL_BY_SCRIPT = {"Hangul": KOREAN_MODEL}
 CANDIDATES = 100  # texts of each ranking that are fused or given to a scorer
 DEFAULT_SCORE_RANGE = (0.0, 5.0)  # of pairs, as in the STS data sets
 

@@ -239,7 +239,7 @@ def arguments_of(encoder: Encoder) -> dict[str, Any]:
     own = read_model_folder(encoder.folder.path)
     if encoder.truncate_dim != own.truncate_dim:
         chosen["truncate_dim"] = encoder.truncate_dim
-    if readout_words(encoder.folder) != readout_words(own):
+    if encoder.folder.has_layers and readout_words(encoder.folder) != readout_words(own):
         readout = encoder.folder.readout
         chosen["readout"] = readout.settings if isinstance(readout, WK) else readout_words(encoder.folder)
     return chosen
@@ -247,8 +247,8 @@ def arguments_of(encoder: Encoder) -> dict[str, Any]:
 
 def readout_words(folder: ModelFolder) -> str | dict[str, Any]:
     """A model's readout as JSON: names of poolings, or SBERT-WK settings."""
-    if folder.is_static:
-        return "static"
+    if not folder.has_layers:
+        return "static" if folder.is_static else "use"
     match folder.readout:
         case Pooling(modes=modes):
             return "+".join(modes)

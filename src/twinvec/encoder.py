@@ -349,7 +349,7 @@ class Encoder:
 
     def _n_unpooled(self, prefix: str) -> int:
         """How many of a text's first tokens belong to the prompt and are not pooled."""
-        if not prefix or self.folder.is_static or self.folder.readout.include_prompt:
+        if not prefix or not self.folder.has_layers or self.folder.readout.include_prompt:
             return 0
         return len(self.tokenizer.prefix) + len(self.tokenizer.ids([prefix])[0])
 

@@ -95,6 +95,11 @@ class PairExplanation:
 
 def check_explained(folder: ModelFolder) -> None:
     """Raise InputError unless the pooled vector is a weighted sum of token vectors."""
+    if folder.is_use:
+        raise InputError(
+            f"{folder.path} is a Universal Sentence Encoder: its vectors are not sums of token vectors.",
+            hint="Use a static model, or a Transformer with mean pooling.",
+        )
     if not folder.is_static and isinstance(folder.readout, Pooling) and folder.readout.modes != ("mean",):
         raise InputError(
             f"{folder.path} has {'+'.join(folder.readout.modes)} pooling, which is not a mean of token vectors.",

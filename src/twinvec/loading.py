@@ -1,9 +1,10 @@
-"""Load a Transformer or static model by name or folder."""
+"""Load a model by name or folder: a Transformer, a static model, or a Universal Sentence Encoder."""
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,11 +15,14 @@ from twinvec.encoder import Encoder
 from twinvec.engine.batches import Engine, EngineSettings, Streams
 from twinvec.engine.static import TableRuntime, read_table, save_static
 from twinvec.errors import InputError, ModelFolderError
+from twinvec.files import saved_folder
 from twinvec.model.classifier import refuse_classifier
-from twinvec.model.folder import ModelFolder, Normalize, read_model_folder, with_readout
+from twinvec.model.folder import EMBEDDER_FILE, ModelFolder, Normalize, read_model_folder, with_readout
 from twinvec.model.hub import find_model
 from twinvec.model.identity import file_states, model_files
+from twinvec.model.save import copy_card
 from twinvec.model.tokenizer import Tokenizer, WordReader, load_tokenizer
+from twinvec.ownership import MODEL
 from twinvec.progress import Progress
 from twinvec.token_rows import LongTexts, RowMaker
 from twinvec.types import Vectors
@@ -73,6 +77,20 @@ class StaticEncoder(Encoder):
             for index in np.flatnonzero(n_tokens > limit).tolist():
                 make.refuse_or_note(index, int(n_tokens[index]))
         return np.ascontiguousarray(vectors[:, : self.width])
+
+
+class PieceEncoder(Encoder):
+    """An :class:`Encoder` for a Universal Sentence Encoder, which reads texts of any length and has no layers."""
+
+    def save(self, folder: str | Path) -> None:
+        """Save the model to a new folder that Twinvec loads, with its weights as they are stored."""
+        if self.truncate_dim is not None:
+            raise InputError("The layout of this model cannot store truncate_dim.", hint="Load it without, and save.")
+        with saved_folder(Path(folder), MODEL) as path:
+            for name in ("model.safetensors", "tokenizer.json", EMBEDDER_FILE):
+                shutil.copyfile(self.folder.path / name, path / name)
+            copy_card(self.folder, path)
+            self.folder.check_unchanged()  # the copied files must be the loaded ones
 
 
 def open_table(
@@ -143,6 +161,8 @@ def load(
     tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
     if folder.is_static:
         return _load_static(folder, tokenizer, settings, truncate_dim=truncate_dim, trust_pickle=trust_pickle)
+    if folder.is_use:
+        return _load_use(folder, settings, truncate_dim)
     encoder = open_encoder(folder, tokenizer, settings, trust_pickle=trust_pickle)
     if not is_sentence_model:
         logger.warning(NOT_A_SENTENCE_MODEL, folder.path, f"The readout {readout}" if readout else "Mean pooling")
@@ -201,6 +221,33 @@ def _load_static(
         truncate_dim=_truncate_dim(folder, engine, truncate_dim),
         runtime=runtime,
         _words=WordReader(tokenizer),
+        _streams=Streams(settings.n_streams),
+    )
+
+
+def _load_use(folder: ModelFolder, settings: EngineSettings, truncate_dim: int | None) -> PieceEncoder:
+    from twinvec.engine.use import UseRuntime, read_use  # loads onnxruntime
+
+    if settings.runtime not in ("auto", "onnxruntime"):
+        raise InputError(
+            f"{folder.path} is a Universal Sentence Encoder, which runs only in onnxruntime, not with "
+            f"runtime={settings.runtime!r}.",
+            hint="Leave it at its default.",
+        )
+    if settings.precision != "float32":
+        logger.info("%s computes in float32 whatever the precision; only its storage is int8.", folder.path)
+    model = read_use(folder.path)
+    runtime = UseRuntime(model, device=settings.device)
+    engine = Engine(runtime, "float32", runtime.width, model.tokenizer.n_vocabulary, None)
+    folder.check_unchanged()
+    return PieceEncoder(
+        folder=folder,
+        tokenizer=model.tokenizer,
+        engine=engine,
+        settings=settings,
+        max_tokens=None,
+        truncate_dim=_truncate_dim(folder, engine, truncate_dim),
+        _words=WordReader(model.tokenizer),
         _streams=Streams(settings.n_streams),
     )
 

@@ -126,6 +126,18 @@ def test_it_is_an_embedder(folder, embedder, tmp_path):
     assert UseEmbedder(again).identity != embedder.identity
 
 
+def test_load_opens_it_like_any_other_model(folder, embedder, tmp_path):
+    encoder = twinvec.load(folder, threads=1, precision="int8")
+    np.testing.assert_allclose(encoder.encode(TEXTS), embedder.embed(TEXTS), atol=1e-6)
+    assert encoder.width == WIDTH and encoder.lengths(["the cat"]).n_tokens.tolist() == [4]
+    encoder.save(tmp_path / "copy")
+    assert np.array_equal(twinvec.load(tmp_path / "copy", threads=1).encode(TEXTS), encoder.encode(TEXTS))
+    found = twinvec.inspect_model(folder)
+    assert found.width == WIDTH and found.runs_without_torch and ("longest text", "no limit") in found.rows()
+    with pytest.raises(InputError, match="cannot store truncate_dim"):
+        twinvec.load(folder, truncate_dim=4).save(tmp_path / "short")
+
+
 def test_no_torch_is_loaded(folder):
     code = (
         "import sys; from twinvec.baselines.use import UseEmbedder; UseEmbedder(sys.argv[1]).embed(['a']);"

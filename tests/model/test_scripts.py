@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, pre_tokenizers, trainers
 from tokenizers import models as kinds
 
 import twinvec
-from twinvec.choices import MULTILINGUAL_MODEL, SHIPPED
+from twinvec.choices import KOREAN_MODEL, MULTILINGUAL_MODEL, SHIPPED
 from twinvec.collection import Collection
 from twinvec.embedder import CachedEmbedder, ModelEmbedder, arguments_of
 from twinvec.errors import UnknownNameError, UnknownScriptError
@@ -70,9 +70,20 @@ def test_blocks_do_not_overlap_and_letters_have_one_script():
     assert set(letters) < set(BLOCKS) and script_of("1") is None and script_of("—") is None
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_shipped_models_have_words_for_latin_only(name):
+ENGLISH = [name for name in SHIPPED if name != KOREAN_MODEL]
+
+
+@pytest.mark.parametrize("name", ENGLISH)
+def test_the_english_models_have_words_for_latin_only(name):
     assert covered_scripts(load_tokenizer(shipped_folder(name)).fast).covered == ("Latin",)
+
+
+def test_the_korean_model_reads_hangul_and_warns_of_thai(caplog):
+    encoder = twinvec.load(KOREAN_MODEL, threads=1)
+    encoder.encode([*FINE, KOREAN, unicodedata.normalize("NFD", KOREAN), "Python으로 CSV 파일을 읽는 방법"])
+    assert not caplog.records
+    encoder.encode(["รีเซ็ตรหัสผ่าน"])
+    assert ["Thai (1)" in record.message for record in caplog.records] == [True]
 
 
 @pytest.mark.parametrize("text", FINE)
@@ -119,7 +130,7 @@ def test_one_warning_counts_the_texts_and_names_script_and_model(mini, caplog):
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "3 of 4 texts are in a script that this model has no words for: Hangul (2), Cyrillic (1)" in record.message
-    assert MULTILINGUAL_MODEL in record.message
+    assert f"such as {KOREAN_MODEL} or {MULTILINGUAL_MODEL}," in record.message
 
 
 def test_known_texts_give_no_warning(mini, caplog):
@@ -142,9 +153,9 @@ def test_every_way_to_embed_warns_once(mini, caplog, call):
     assert [record.message.count("Hangul") for record in caplog.records] == [1]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", ENGLISH)
 def test_the_policy_is_error_or_ignore(name, caplog):
-    with pytest.raises(UnknownScriptError, match=r"texts\[1\] is in Hangul.*" + MULTILINGUAL_MODEL):
+    with pytest.raises(UnknownScriptError, match=r"texts\[1\] is in Hangul.*" + KOREAN_MODEL):
         twinvec.load(name, threads=1, unknown="error").encode(["a cat", KOREAN])
     vectors = twinvec.load(name, threads=1, unknown="ignore").encode([KOREAN])
     assert not caplog.records

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from twinvec.baselines.use import _shapes
+from twinvec.engine.use import _shapes
 
 TABLE_WIDTH, BRANCH, POOLED, HIDDEN, WIDTH = 12, 4, 10, 6, 8
 LETTERS = "abcdefghijklmnopqrstuvwxyz.,한국고양이"

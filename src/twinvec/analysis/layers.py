@@ -97,10 +97,11 @@ def survey_layers(
 
 
 def check_has_layers(encoder: Encoder) -> None:
-    """Refuse a static model."""
-    if encoder.folder.is_static:
+    """Refuse a static model and a Universal Sentence Encoder."""
+    if not encoder.folder.has_layers:
+        kind = "static model: it looks up token vectors and" if encoder.folder.is_static else "sentence encoder that"
         raise InputError(
-            f"{encoder.folder.path} is a static model: it looks up token vectors and has no layers.",
+            f"{encoder.folder.path} is a {kind} has no layers.",
             hint="Use a Transformer model.",
         )
 

@@ -28,7 +28,6 @@ KINDS = {
     "infersent": "twinvec.baselines.word_networks:InferSentEmbedder",
     "dan": "twinvec.baselines.word_networks:DanEmbedder",
     "tfidf": "twinvec.baselines.lexical:TfidfEmbedder",
-    "use": "twinvec.baselines.use:UseEmbedder",
 }
 SCORERS = {"bm25": "twinvec.baselines.lexical:Bm25Scorer.open"}  # for each of choices.SCORER_KINDS
 

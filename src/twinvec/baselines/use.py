@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property, partial
 from itertools import count, takewhile
 from pathlib import Path
@@ -21,132 +21,24 @@ import onnx
 from onnx import numpy_helper
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer as FastTokenizer
-from tokenizers.models import Unigram
 
 from twinvec.baselines.converted import USE_PIECES, USE_WEIGHTS, converted, use_files
 from twinvec.choices import Role, StoredPrecision
 from twinvec.engine import weights as packing
 from twinvec.engine.batches import EngineSettings, Streams, pad, plan_batches
-from twinvec.engine.model import UseConfig, UseGraph, UseNorm
-from twinvec.engine.runtimes import open_session
-from twinvec.engine.weights import SCALE, check_array, check_unchanged, mapped_files, read_weights
-from twinvec.errors import InputError, ModelFolderError, WeightsError, check_name
-from twinvec.files import read_json, saved_folder, write_json
-from twinvec.json_checks import JsonObject
+from twinvec.engine.model import UseConfig, UseNorm
+from twinvec.engine.use import TABLE, TABLE_NAMES, UseFolder, UseRuntime, read_use
+from twinvec.errors import InputError, check_name
+from twinvec.files import saved_folder, write_json
+from twinvec.model.folder import EMBEDDER_FILE, USE_KIND
 from twinvec.model.identity import file_states, model_digest, model_files, vectors_digest
-from twinvec.model.tokenizer import Tokenizer, check_texts, load_tokenizer, read_sentencepiece
+from twinvec.model.tokenizer import check_texts, read_sentencepiece
 from twinvec.ownership import MODEL
 from twinvec.types import Array, Vectors
 
 __all__ = ["Reduced", "UseEmbedder", "UseFolder", "convert_use", "read_use", "reduce_use", "write_use"]
 
-KIND, SETTINGS = "use", "embedder.json"
-TABLE = UseGraph.table
-TABLE_NAMES = TABLE, TABLE + SCALE
 TEXTS_PER_PLAN = 1024  # tokenized together, while other streams still run the batches of the ones before
-AGAIN = "Convert the model again."
-SOURCE_HINT = f"Pass a converted folder, or one with {USE_PIECES} and {' or '.join(USE_WEIGHTS)}."
-
-
-@dataclass(frozen=True, eq=False)
-class UseFolder:
-    """A folder, read and checked. ``stored`` is what its file holds, ``weights`` has all but the table in float32."""
-
-    path: Path
-    config: UseConfig
-    stored: Mapping[str, Array]
-    weights: Mapping[str, Array]
-    tokenizer: Tokenizer
-
-    def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, with those of its begin and end."""
-        return [self.tokenizer.add_special_tokens(ids) for ids in self.tokenizer.ids(texts)]
-
-
-def read_use(folder: str | os.PathLike[str]) -> UseFolder:
-    """Read a folder that :func:`convert_use`, :func:`reduce_use` or a training wrote; anything else is refused."""
-    path = Path(folder)
-    config = _read_config(path / SETTINGS)
-    stored = read_weights(path, packed=True)
-    dense = {name: array for name, array in stored.items() if name not in TABLE_NAMES}
-    weights: dict[str, Array] = {
-        name: np.asarray(array, dtype=np.float32) for name, array in packing.unpack_int8(dense, source=path).items()
-    }
-    n_pieces, width = _check_table(stored, path)
-    _check_weights(weights, config, width, path)
-    tokenizer = load_tokenizer(path)
-    if not isinstance(tokenizer.fast.model, Unigram):
-        raise ModelFolderError(f"The tokenizer of {path} is not one of unigram pieces.", hint=AGAIN)
-    if tokenizer.n_vocabulary != n_pieces:
-        raise ModelFolderError(
-            f"The tokenizer of {path} has {tokenizer.n_vocabulary:,} pieces, but the model vectors for {n_pieces:,}.",
-            hint=AGAIN,
-        )
-    weights |= {name: stored[name] for name in TABLE_NAMES if name in stored}
-    return UseFolder(path, config, stored, weights, tokenizer)
-
-
-def _read_config(file: Path) -> UseConfig:
-    if not file.is_file():
-        raise ModelFolderError(
-            f"{file.parent} has no {SETTINGS}: it is not a Universal Sentence Encoder.", hint=SOURCE_HINT
-        )
-    content = JsonObject(read_json(file), file, hint=AGAIN)
-    content.word("kind", choices=(KIND,))
-    orders = content.items("orders")
-    is_usable = all(type(order) is int and 1 <= order <= 64 for order in orders) and len(set(orders)) == len(orders)
-    if not orders or not is_usable:
-        raise content.wrong("orders", "a list of different whole numbers from 1 to 64")
-    norm = content.word("norm", choices=get_args(UseNorm))
-    return UseConfig(tuple(orders), norm, content.number("epsilon", least=0, most=1))
-
-
-def _check_table(stored: Mapping[str, Array], source: Path) -> tuple[int, int]:
-    """The shape of the table, ``(n_pieces, width)``."""
-    table, scale = (stored.get(name) for name in TABLE_NAMES)
-    if table is None or table.ndim != 2 or not table.size:
-        raise WeightsError(f"{source} has no table of pieces ({TABLE}).", hint=AGAIN)
-    is_float = scale is None and table.dtype == np.float32
-    is_packed = scale is not None and table.dtype == np.int8 and scale.shape == table.shape[:1]
-    if not (is_float or is_packed):
-        raise WeightsError(f"{source}: {TABLE} is neither float32 nor int8 with a scale per row.", hint=AGAIN)
-    values = table if scale is None else scale
-    check_array(values, values.shape, f"{source}: {TABLE}")
-    return table.shape[0], table.shape[1]
-
-
-def _check_weights(weights: Mapping[str, Array], config: UseConfig, table_width: int, source: Path) -> None:
-    sizing = "project.weight", "pool.weight", "hidden.0.weight", "hidden.3.weight"
-    missing = [name for name in sizing if name not in weights or not weights[name].ndim]
-    shapes = {} if missing else _shapes([len(weights[name]) for name in sizing], table_width, config.orders)
-    missing += sorted(set(shapes) - set(weights))
-    if missing:
-        raise WeightsError(f"{source} lacks the weights {', '.join(missing[:5])}.", hint=AGAIN)
-    for name, shape in shapes.items():
-        check_array(weights[name], shape, f"{source}: {name}")
-
-
-def _shapes(sizes: Sequence[int], table_width: int, orders: Sequence[int]) -> dict[str, tuple[int, ...]]:
-    """The shape of each weight but the table."""
-    branches, pooled, hidden, width = sizes
-    branch = branches // len(orders)
-    branches, joined = branch * len(orders), table_width + branch * len(orders)
-    shapes: dict[str, tuple[int, ...]] = {
-        "project.weight": (branches, table_width),
-        "pool.weight": (pooled, joined),
-        "pool.bias": (pooled,),
-        "hidden.0.weight": (hidden, pooled),
-        "hidden.1.weight": (hidden, hidden),
-        "skip.1.weight": (hidden, pooled),
-        "hidden.2.weight": (width, hidden),
-        "hidden.3.weight": (width, width),
-        "skip.3.weight": (width, hidden),
-    }
-    shapes |= dict.fromkeys(("project.bias", "norm.weight", "norm.bias"), (branches,))
-    shapes |= dict.fromkeys(("join_norm.weight", "join_norm.bias"), (joined,))
-    for name, order in ((f"ngram.{order}.{step}", order) for order in orders for step in (0, 1)):
-        shapes |= {f"{name}.weight": (branch, order * branch), f"{name}.bias": (branch,)}
-    return shapes
 
 
 def write_use(
@@ -159,7 +51,7 @@ def write_use(
     with saved_folder(Path(target), MODEL) as path:
         save_file({name: np.ascontiguousarray(array) for name, array in stored.items()}, path / "model.safetensors")
         tokenizer.save(str(path / "tokenizer.json"))
-        write_json(path / SETTINGS, {"kind": KIND, **asdict(config)})
+        write_json(path / EMBEDDER_FILE, {"kind": USE_KIND, **asdict(config)})
 
 
 class UseEmbedder:
@@ -175,20 +67,19 @@ class UseEmbedder:
         self.folder = Path(folder)
         self._as_opened = file_states(model_files(self.folder))
         self._model = read_use(folder)
-        self._session = open_session(UseGraph(self._model.weights, self._model.config).build())
+        self._runtime = UseRuntime(self._model)
         self._as_opened.check()
-        self._files = mapped_files(self._model.stored.values())
         self._streams, self._budget = Streams(engine.n_streams), engine.tokens_per_batch
         self.name = name or str(folder)
-        self.width = len(self._model.weights["hidden.3.weight"])
-        self.settings: Mapping[str, Any] = {"kind": KIND, **asdict(self._model.config)}
+        self.width = self._runtime.width
+        self.settings: Mapping[str, Any] = {"kind": USE_KIND, **asdict(self._model.config)}
 
     @cached_property
     def identity(self) -> str:
         """A digest of the folder's files and settings."""
         digest = model_digest(self.folder)
         self._as_opened.check()
-        return f"{KIND}-{vectors_digest(digest, self.settings)}"
+        return f"{USE_KIND}-{vectors_digest(digest, self.settings)}"
 
     def embed(self, texts: Sequence[str], *, role: Role = "text") -> Vectors:
         """Vectors of the texts, ``(len(texts), width)``, each of length 1. A text's role changes nothing."""
@@ -198,10 +89,8 @@ class UseEmbedder:
         vectors = np.empty((len(checked), self.width), dtype=np.float32)
 
         def work(batch: tuple[list[int], list[list[int]]]) -> None:
-            check_unchanged(self._files)  # the session reads the table from the mapped file
             owners, rows = batch
-            tokens = pad(rows)
-            vectors[owners] = self._session.run(None, {"ids": tokens.ids, "mask": tokens.mask})[0]
+            vectors[owners] = self._runtime.vectors(pad(rows))
 
         self._streams.run(self._batches(checked), work)
         return vectors
@@ -224,7 +113,7 @@ def open_use(source: Path) -> UseEmbedder:
 
 
 def _converted(source: Path) -> Path:
-    return converted(use_files(source), KIND, partial(convert_use, source))
+    return converted(use_files(source), USE_KIND, partial(convert_use, source))
 
 
 class Reduced(NamedTuple):

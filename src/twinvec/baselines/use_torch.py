@@ -60,10 +60,13 @@ class UseNetwork(nn.Module):  # type: ignore[misc] # torch is not typed here
         last = (self._linear(third, "hidden.3") + self._linear(second, "skip.3")).tanh()
         return normalize(last, dim=-1, eps=self.config.epsilon**0.5)
 
+    def rows(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of each text, with those of its begin and end."""
+        return [self.tokenizer.add_special_tokens(ids) for ids in self.tokenizer.ids(check_texts(texts))]
+
     def embed(self, texts: Sequence[str]) -> Tensor:
         """Vectors of some texts as one batch, with their gradients."""
-        rows = [self.tokenizer.add_special_tokens(ids) for ids in self.tokenizer.ids(check_texts(texts))]
-        batch, device = pad(rows), self._of(TABLE).device
+        batch, device = pad(self.rows(texts)), self._of(TABLE).device
         found: Tensor = self(torch.from_numpy(batch.ids).to(device), torch.from_numpy(batch.mask).to(device))
         return found
 

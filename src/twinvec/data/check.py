@@ -181,6 +181,8 @@ def count_tokens(texts: Sequence[str], model: str, *, offline: bool = False) -> 
             bar.advance(len(block))
     if folder.is_static:
         return lengths, tokenizer.limit or sys.maxsize
+    if folder.is_use:
+        return lengths + tokenizer.n_special, sys.maxsize
     return lengths + tokenizer.n_special, inspect_model(folder.path).max_tokens or 512
 
 

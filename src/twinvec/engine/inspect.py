@@ -30,6 +30,7 @@ from twinvec.model.folder import (
     Normalize,
     Pooling,
     StaticEmbedding,
+    UseEncoder,
     embedder_kind,
     read_model_folder,
 )
@@ -85,7 +86,9 @@ class Inspection:
         engine = "torch + transformers (extra 'train')"
         if self.runs_without_torch:
             engine = "token lookup (no torch)" if self.is_static else "built-in graph (no torch)"
-        limit = "no limit" if self.is_static and self.max_tokens is None else f"{_or_unknown(self.max_tokens)} tokens"
+        limit = (
+            "no limit" if self.n_layers == 0 and self.max_tokens is None else f"{_or_unknown(self.max_tokens)} tokens"
+        )
         count = f"{self.n_parameters:,} parameters, " if self.n_parameters else ""
         return [
             ("folder", self.path),
@@ -173,7 +176,7 @@ def inspect_model(name_or_folder: str | os.PathLike[str], *, offline: bool = Fal
     folder = read_model_folder(path) if classifier is None else classifier.folder
     files = weight_files(folder.backbone)
     tensors = _tensors(files)
-    core = _table(folder, tensors) if folder.is_static else _backbone(folder)
+    core = _core(folder, tensors)
     width = readout_width(folder.modules, core.width) if core.width else None
     return Inspection(
         path=str(folder.path),
@@ -219,6 +222,14 @@ class Core(NamedTuple):
     n_layers: int | None
     width: int | None
     max_tokens: int | None
+
+
+def _core(folder: ModelFolder, tensors: Tensors) -> Core:
+    if folder.is_use:
+        shape, last = (tensors.get(name, {}).get("shape") for name in ("embedding.weight", "hidden.3.weight"))
+        name = f"Universal Sentence Encoder ({shape[0]:,} pieces)" if shape else "Universal Sentence Encoder"
+        return Core(name, True, 0, last[0] if last else None, None)
+    return _table(folder, tensors) if folder.is_static else _backbone(folder)
 
 
 def _backbone(folder: ModelFolder) -> Core:
@@ -269,6 +280,8 @@ def _describe(module: object) -> str:
             return f"LayerNorm {width}"
         case StaticEmbedding():
             return "mean of the token vectors"
+        case UseEncoder():
+            return "convolutions over n-grams of pieces, summed"
         case _:
             return type(module).__name__
 

@@ -22,6 +22,7 @@ from twinvec.wk import WKSettings
 
 __all__ = [
     "EMBEDDER_FILE",
+    "USE_KIND",
     "WK",
     "Dense",
     "LayerNorm",
@@ -30,6 +31,7 @@ __all__ = [
     "Normalize",
     "Pooling",
     "StaticEmbedding",
+    "UseEncoder",
     "check_loading",
     "embedder_kind",
     "read_model_folder",
@@ -117,7 +119,12 @@ class StaticEmbedding:
     """The mean of token vectors from a table, instead of a backbone and a pooling."""
 
 
-Module = StaticEmbedding | Pooling | WK | Dense | LayerNorm | Normalize
+@dataclass(frozen=True, slots=True)
+class UseEncoder:
+    """A Universal Sentence Encoder, instead of a backbone and a pooling."""
+
+
+Module = StaticEmbedding | UseEncoder | Pooling | WK | Dense | LayerNorm | Normalize
 
 
 @dataclass(frozen=True)
@@ -148,24 +155,42 @@ class ModelFolder:
         return isinstance(self.modules[0], StaticEmbedding)
 
     @property
+    def is_use(self) -> bool:
+        """Whether it holds a Universal Sentence Encoder instead of a backbone."""
+        return isinstance(self.modules[0], UseEncoder)
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether it has a backbone, with layers of token states and a readout."""
+        return not (self.is_static or self.is_use)
+
+    @property
     def readout(self) -> Pooling | WK:
         """The module that turns states into one vector."""
         return next(module for module in self.modules if isinstance(module, (Pooling, WK)))
 
 
-EMBEDDER_FILE = "embedder.json"  # the kind and the settings of an embedder that is not a sentence model
+EMBEDDER_FILE = "embedder.json"  # the kind and the settings of an embedder in a layout of our own
+USE_KIND = "use"  # a sentence model too
 
 
 def embedder_kind(path: Path) -> str | None:
     """The kind of an embedder that is not a sentence model, such as word-vectors; None for all other folders."""
+    kind = _stored_kind(path)
+    return None if kind == USE_KIND else kind
+
+
+def _stored_kind(path: Path) -> str | None:
     file = path / EMBEDDER_FILE
     kind: str | None = _read(file).text("kind", pattern="[a-z0-9-]{1,40}") if file.is_file() else None
     return kind
 
 
 def read_model_folder(path: Path) -> ModelFolder:
-    """Read a sentence-transformers folder, or a plain Hugging Face folder (with mean pooling)."""
-    if (kind := embedder_kind(path)) is not None:
+    """Read a sentence-transformers folder, a plain Hugging Face folder (with mean pooling), or one of USE."""
+    if (kind := _stored_kind(path)) == USE_KIND:
+        return ModelFolder(path, path, read_json(path / EMBEDDER_FILE), (UseEncoder(), Normalize()))
+    if kind is not None:
         raise ModelFolderError(
             f"{path} is a folder of {kind}, not a sentence model.",
             hint="Use it as the model of evaluate, embed_file, search_texts and so on, not with twinvec.load.",
@@ -176,9 +201,10 @@ def read_model_folder(path: Path) -> ModelFolder:
 
 def with_readout(folder: ModelFolder, readout: str | WKSettings) -> ModelFolder:
     """The same model with another readout: the name of a pooling, "wk", or SBERT-WK settings."""
-    if folder.is_static:
+    if not folder.has_layers:
+        problem = "is a static model without layers: its vectors are always the mean of its token vectors."
         raise InputError(
-            f"{folder.path} is a static model without layers: its vectors are always the mean of its token vectors.",
+            f"{folder.path} {problem if folder.is_static else 'is a Universal Sentence Encoder, without a pooling.'}",
             hint="Leave readout at its default, or use a Transformer model.",
         )
     if not isinstance(readout, WKSettings):

@@ -77,8 +77,8 @@ def read_poly_encoder(path: Path) -> PolyFolder:
 def check_candidates(folder: ModelFolder) -> None:
     """Raise ModelFolderError if a sentence model cannot embed the candidates of a poly-encoder."""
     problem = None
-    if folder.is_static:
-        problem = "is a static model, without states that codes could read"
+    if not folder.has_layers:
+        problem = "has no backbone, whose states the codes could read"
     elif not isinstance(folder.readout, Pooling) or len(folder.readout.modes) > 1:
         problem = "does not have a single pooling"
     elif folder.similarity not in SCALES:

@@ -34,9 +34,10 @@ __all__ = ["pruned", "shrink_model", "start_folder", "with_projection"]
 def start_folder(part: ModelPart) -> ModelFolder:
     """The start model, with the pooling and max_tokens of the recipe."""
     folder = read_model_folder(find_model(part.start))
-    if folder.is_static:
+    if not folder.has_layers:
+        kind = "static model, a table of token vectors" if folder.is_static else "Universal Sentence Encoder"
         raise InputError(
-            f"{folder.path} is a static model, a table of token vectors, which cannot be trained further.",
+            f"{folder.path} is a {kind}, which cannot be trained further.",
             hint="Start from a model with a Transformer.",
         )
     if part.pooling is not None and folder.readout != Pooling((part.pooling,), folder.readout.include_prompt):

@@ -1,0 +1,1 @@
+"""The training of the bilingual model twinvec-ko: its texts, its teachers, and the loop."""

@@ -1,0 +1,146 @@
+"""Texts for the bilingual model: everyday English, English-Korean pairs, and Korean without translation.
+
+No text of an evaluation file is among them. Which texts are taken is decided by their digests, so that the choice
+does not depend on the order of the files.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from texts.contamination import clash, evaluation_texts
+from twinvec.model.tokenizer import read_sentencepiece
+
+__all__ = ["EVERYDAY", "Pair", "Texts", "collect", "common_pieces", "read_rows"]
+
+EVERYDAY = ("tatoeba", "cataclysm", "stsb-train")  # sources of parallel/en-ko that are taken whole
+OTHER_PAIRS = 4_000  # of each other source, at most
+KOREAN = {"chatbot": 8_000, "stylekqc": 10_000, "nsmc": 4_000, "assembly-bills": 2_000}
+PREMISES = {"nli/snli-train-100k": 4_500, "nli/mnli-10k": 1_500}  # each with its hypotheses
+LEAST_COUNT = 3  # of a piece in all texts of both languages; rarer ones are read in smaller pieces
+TEXTS_PER_BLOCK = 4096
+MAX_OTHER_WORDS = 24
+MAX_WORDS = 40  # of an English text; the teachers are slow on longer ones
+# Their sentences are used without scores; what also stands in another evaluation file is left out.
+UNSCORED = frozenset({"sts/stsb-train", "korean/korsts-train"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An English sentence and its Korean translation."""
+
+    source: str
+    english: str
+    korean: str
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of a training. ``removed`` counts those that occur in an evaluation file, by source and file.
+
+    ``pairs`` are of everyday language, ``others`` technical or old.
+    """
+
+    english: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    others: tuple[Pair, ...]
+    korean: Mapping[str, str]  # text -> source
+    removed: Mapping[str, int]
+
+    def counts(self) -> dict[str, int]:
+        """The number of texts or pairs of each source."""
+        pairs, others = (Counter(pair.source for pair in part) for part in (self.pairs, self.others))
+        korean = Counter(self.korean.values())
+        counts = {"SNLI and MultiNLI": len(self.english)}
+        return counts | {name: found[name] for found in (pairs, others, korean) for name in sorted(found)}
+
+
+def collect(data: Path) -> Texts:
+    """Choose the texts from the data folder, and remove those of evaluation files."""
+    owners = evaluation_texts(data, UNSCORED)
+    removed: Counter[str] = Counter()
+
+    def is_free(source: str, *texts: str) -> bool:
+        owner = next((found for text in texts if (found := clash(text, owners))), None)
+        if owner is not None:
+            removed[f"{source}: {owner}"] += 1
+        return owner is None
+
+    english = [text for name, most in PREMISES.items() for text in _nli(data, name, most) if is_free(name, text)]
+    pairs = [pair for pair in _pairs(data) if is_free(pair.source, pair.english, pair.korean)]
+    korean = {text: source for source, text in _korean(data) if is_free(source, text)}
+    in_pairs = {pair.english for pair in pairs}
+    return Texts(
+        english=tuple(dict.fromkeys(text for text in english if text not in in_pairs)),
+        pairs=tuple(pair for pair in pairs if pair.source in EVERYDAY),
+        others=tuple(pair for pair in pairs if pair.source not in EVERYDAY),
+        korean=korean,
+        removed=dict(sorted(removed.items())),
+    )
+
+
+def common_pieces(source: Path, data: Path) -> list[str]:
+    """The pieces of the encoder that occur at least so many times in the training files."""
+    fast, counts = read_sentencepiece(source / "sp.model"), Counter[int]()
+    texts = iter(dict.fromkeys(_all_texts(data)))
+    while block := list(islice(texts, TEXTS_PER_BLOCK)):
+        for found in fast.encode_batch_fast(block, add_special_tokens=False):
+            counts.update(found.ids)
+    return [fast.id_to_token(index) for index, count in sorted(counts.items()) if count >= LEAST_COUNT]
+
+
+def _all_texts(data: Path) -> Iterator[str]:
+    """The whole parallel text, the NLI sentences, and the Korean sentences."""
+    for row in read_rows(data, "parallel/en-ko"):
+        yield from (row["en"], row["ko"])
+    for row in read_rows(data, "parallel/ko"):
+        yield row["text"]
+    for name in PREMISES:
+        for row in read_rows(data, name):
+            yield from (row["premise"], row["hypothesis"])
+
+
+def _nli(data: Path, name: str, most: int) -> list[str]:
+    """Some premises, each followed by its hypotheses, so that there are texts of similar meaning."""
+    groups: dict[str, list[str]] = {}
+    for row in read_rows(data, name):
+        groups.setdefault(row["premise"], [row["premise"]]).append(row["hypothesis"])
+    chosen = sorted(groups, key=_number)[:most]
+    return [text for premise in chosen for text in groups[premise] if len(text.split()) <= MAX_WORDS]
+
+
+def _pairs(data: Path) -> list[Pair]:
+    by_source: dict[str, list[Pair]] = {}
+    for row in read_rows(data, "parallel/en-ko"):
+        pair = Pair(row["source"], row["en"], row["ko"])
+        if len(pair.english.split()) <= (MAX_WORDS if pair.source in EVERYDAY else MAX_OTHER_WORDS):
+            by_source.setdefault(pair.source, []).append(pair)
+    chosen: list[Pair] = []
+    for source, pairs in sorted(by_source.items()):
+        most = len(pairs) if source in EVERYDAY else OTHER_PAIRS
+        chosen += sorted(pairs, key=lambda pair: _number(pair.english))[:most]
+    return chosen
+
+
+def _korean(data: Path) -> list[tuple[str, str]]:
+    by_source: dict[str, list[str]] = {source: [] for source in KOREAN}
+    for row in read_rows(data, "parallel/ko"):
+        by_source[row["source"]].append(row["text"])
+    return [(source, text) for source, most in KOREAN.items() for text in sorted(by_source[source], key=_number)[:most]]
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "big")
+
+
+def read_rows(data: Path, name: str) -> Iterator[dict[str, str]]:
+    """The rows of a table in the data folder, as dicts."""
+    with gzip.open(data / f"{name}.tsv.gz", "rt", encoding="utf-8", newline="") as lines:
+        yield from csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
