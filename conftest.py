@@ -5,5 +5,10 @@ from importlib.util import find_spec
 collect_ignore_glob = (
     []
     if find_spec("torch") and find_spec("transformers")
-    else ["src/twinvec/training/*", "src/twinvec/baselines/*_torch.py"]
+    else [
+        "src/twinvec/training/*",
+        "src/twinvec/baselines/*_torch.py",
+        "recipes/bilingual/training.py",
+        "recipes/korean.py",
+    ]
 )

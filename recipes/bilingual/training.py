@@ -24,9 +24,9 @@ from torch.nn.functional import cross_entropy
 
 from bilingual.teachers import Pool
 from bilingual.texts import read_rows
-from twinvec.baselines.use import TABLE
 from twinvec.baselines.use_torch import UseNetwork
 from twinvec.engine.batches import pad
+from twinvec.engine.use import TABLE
 from twinvec.metrics import spearman
 from twinvec.types import Vectors
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from twinvec.baselines.use import TABLE, read_use, write_use
+from twinvec.baselines.use import read_use, write_use
 from twinvec.choices import StoredPrecision
 from twinvec.engine.batches import pad
 from twinvec.engine.model import UseConfig
+from twinvec.engine.use import TABLE
 from twinvec.engine.weights import pack_int8, unpack_int8
 from twinvec.extras import require
 from twinvec.model.tokenizer import Tokenizer, check_texts
