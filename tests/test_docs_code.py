@@ -21,7 +21,6 @@ import click
 import pytest
 
 from tiny_korean import EXAMPLES, write_korean_backbone, write_korean_data
-from twinvec.choices import SHIPPED
 from twinvec.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +35,6 @@ BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<why>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 EXTRAS = {"search.md": ("lancedb",), "train.md": ("torch",), "sbert.md": ("matplotlib",), "evaluate.md": ("scipy",)}
-MODEL = "twinvec-ko"
 
 
 class Block(NamedTuple):
@@ -135,8 +133,6 @@ def test_the_code_on_the_page_runs(page, checkout, monkeypatch):
     blocks = [block for block in blocks_of(page) if block.is_run]
     assert all(block.language in ("python", "sh", "toml") for block in blocks)
     monkeypatch.chdir(checkout if page.parent == ROOT else checkout / "docs/ko/examples")
-    if MODEL not in SHIPPED and not Path(MODEL).exists() and any(MODEL in block.code for block in blocks):
-        pytest.skip(f"{MODEL} is not in the package yet")
     names: dict[str, object] = {"__name__": "page"}
     for block in blocks:
         run_block(block, names)
