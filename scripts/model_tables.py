@@ -55,6 +55,12 @@ def korean_texts(result: dict[str, Any]) -> str:
     )
 
 
+def dev_scores(result: dict[str, Any]) -> str:
+    """Scores on the data that choose between recipes, one model per row."""
+    keys = next(iter(result.values()))
+    return table(["", *keys], [[name, *(f"{row[key]:.2f}" for key in keys)] for name, row in result.items()])
+
+
 def texts(result: dict[str, Any]) -> str:
     """The training texts and their licenses."""
     rows = [
