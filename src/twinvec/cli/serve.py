@@ -81,7 +81,7 @@ RUN_OPTIONS: dict[str, Decorator] = {
     "wait_ms": click.option(
         "--wait-ms",
         type=click.FloatRange(min=0),
-        default=8.0,
+        default=2.0,
         help="Longest time that a text waits to share a batch with others.",
     ),
     "memory": click.option(

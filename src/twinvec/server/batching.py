@@ -24,7 +24,6 @@ __all__ = ["Batcher", "Lane", "QueueFullError"]
 QueueKey = tuple[Hashable, int]  # a lane, and how long its texts are
 S_PER_TOKEN = 1e-4  # only decides the order
 LOOK_AHEAD = 96  # items
-REST = 1.25  # a queue with at most so many times the tokens of a batch becomes one batch
 LONG = 64, 256, 1024  # tokens; texts between two of them share a queue
 
 
@@ -76,22 +75,22 @@ class Queue:
 
     __slots__ = ("arrived", "heap", "lane", "size")
 
-    def __init__(self, lane: Lane, now: float) -> None:
+    def __init__(self, lane: Lane) -> None:
         self.lane = lane
         self.heap: list[tuple[float, int, Job]] = []
         self.size = 0  # of all items, in tokens
-        self.arrived = now  # when its first item came
+        self.arrived = 0.0  # when its first item came
 
     def take(self, budget: int) -> list[Job]:
         """Remove the item that is due first, and those of the next ones that are most like it in length.
 
-        They have at most ``budget`` tokens together, if they are more than one; a small rest goes along.
+        They have at most ``budget`` tokens together, if they are more than one.
         """
         entries = [heappop(self.heap) for _ in range(min(len(self.heap), LOOK_AHEAD))]
         first = entries[0][2].size
         entries.sort(key=lambda entry: abs(entry[2].size - first))  # stable: the first stays first
         jobs: list[Job] = []
-        room = budget = max(budget, self.size) if self.size <= REST * budget else budget
+        room = budget
         for entry in entries:
             job = entry[2]
             if jobs and job.size > room:
@@ -110,7 +109,7 @@ class Batcher:
     a client that is alone never waits. Identical items in flight are computed once.
     """
 
-    def __init__(self, n_workers: int, *, budget: int = 512, wait_s: float = 0.008, most: int = 8192) -> None:
+    def __init__(self, n_workers: int, *, budget: int = 256, wait_s: float = 0.002, most: int = 8192) -> None:
         self.n_waiting = 0  # distinct items in queues
         self.n_computed = 0
         self._budget, self._wait_s, self._most = budget, wait_s, most
@@ -118,10 +117,9 @@ class Batcher:
         self._jobs: dict[tuple[Hashable, Hashable], Job] = {}  # in queues and running
         self._changed = Condition()
         self._numbers = count()
-        self._n_away = 0  # clients that were just answered and may be back soon
+        self._expected = 0  # requests answered by the last batch, whose clients may be back soon
         self._finished_at = 0.0
         self._item_s = 0.001  # seconds per item, averaged
-        self._n_idle = 0  # workers without anything to wait for
         self._is_closed = False
         self._threads = [Thread(target=self._work, name=f"batch-{i}", daemon=True) for i in range(n_workers)]
         for thread in self._threads:
@@ -153,8 +151,7 @@ class Batcher:
 
     def _enter(self, lane: Lane, items: Sequence[Hashable], sizes: Sequence[int], ticket: Ticket) -> None:
         now = due = time.monotonic()
-        self._n_away = max(0, self._n_away - 1)
-        is_due = False
+        n_before = self.n_waiting
         for index, (item, size) in enumerate(zip(items, sizes, strict=True)):
             due += size * S_PER_TOKEN
             job = self._jobs.get((lane.key, item))
@@ -163,14 +160,13 @@ class Batcher:
                 key = lane.key, sum(size > limit for limit in LONG)
                 queue = self._queues.get(key)
                 if queue is None:
-                    queue = self._queues[key] = Queue(lane, now)
+                    queue = self._queues[key] = Queue(lane)
+                    queue.arrived = now
                 heappush(queue.heap, (due, next(self._numbers), job))
                 queue.size += size
                 self.n_waiting += 1
-                is_due = is_due or self._is_complete(queue)
             job.waiters.append((ticket, index))
-        if is_due or self._n_idle:  # each wake-up of a worker that waits for more costs as much as parsing a request
-            self._changed.notify_all()
+        self._changed.notify(min(len(self._threads), self.n_waiting - n_before))
 
     def _leave(self, lane: Lane, items: Sequence[Hashable], ticket: Ticket) -> None:
         """Remove a cancelled request from its items; those that nobody else wants are dropped when their turn comes."""
@@ -193,8 +189,7 @@ class Batcher:
                 ]
                 self.n_computed += len(jobs)
                 self._item_s += 0.1 * ((now - start) / len(jobs) / len(self._threads) - self._item_s)
-                self._n_away = len(finished) + (self._n_away if now - self._finished_at < self._wait_s else 0)
-                self._finished_at = now
+                self._expected, self._finished_at = len(finished), now
             if finished:
                 finished[0].future.get_loop().call_soon_threadsafe(answer, finished)
 
@@ -207,9 +202,7 @@ class Batcher:
                     return None
                 delay = None if key is None else self._delay(self._queues[key])
                 if key is None or delay:
-                    self._n_idle += key is None
                     self._changed.wait(delay)
-                    self._n_idle -= key is None
                 else:
                     lane = self._queues[key].lane
                     if jobs := self._take(key):
@@ -229,13 +222,12 @@ class Batcher:
 
     def _delay(self, queue: Queue) -> float:
         """How long to wait for more items before a batch starts."""
-        if self._is_complete(queue) or queue.arrived - self._finished_at > self._wait_s:
+        if self._is_closed or queue.size >= self._budget or len(queue.heap) >= self._expected:
             return 0.0
-        return max(0.0, max(queue.arrived, self._finished_at) + self._wait_s - time.monotonic())
-
-    def _is_complete(self, queue: Queue) -> bool:
-        """Whether a batch need not wait for more items."""
-        return self._is_closed or queue.size >= self._budget or self._n_away == 0
+        now = time.monotonic()
+        if now - self._finished_at > self._wait_s:
+            return 0.0
+        return max(0.0, queue.arrived + self._wait_s - now)
 
     def _settle(self, lane: Lane, job: Job, result: object) -> list[Ticket]:
         """Hand a result to all that wait for it; the requests that are complete now."""

@@ -122,7 +122,7 @@ class ServerSettings:
     force_public: bool = False
     limits: Limits = Limits()
     threads: int | None = None
-    wait_ms: float = 8.0
+    wait_ms: float = 2.0
     memory: int | None = None
     idle_s: float | None = None
     cors: tuple[str, ...] = ()
