@@ -72,7 +72,7 @@ def principal_axes(vectors: Vectors) -> Axes:
     width = vectors.shape[1]
     total, products = np.zeros(width), np.zeros((width, width))
     for start in range(0, len(vectors), TEXTS_PER_CALL):
-        rows = unit_rows(np.asarray(vectors[start : start + TEXTS_PER_CALL], dtype=np.float64))
+        rows = unit_rows(np.asarray(vectors[start : start + TEXTS_PER_CALL], dtype=np.float32)).astype(np.float64)
         total += rows.sum(axis=0)
         products += rows.T @ rows
     mean = total / len(vectors)
