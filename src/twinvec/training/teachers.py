@@ -96,7 +96,8 @@ class PrincipalVectors:
 
     def __getitem__(self, rows: Ids) -> Vectors:
         """Some vectors, as unit rows."""
-        return unit_rows((unit_rows(self.vectors[rows]) - self.axes.mean) @ self.axes.axes)
+        turned = (unit_rows(self.vectors[rows]) - self.axes.mean) @ self.axes.axes
+        return unit_rows(np.asarray(turned, dtype=np.float32))
 
 
 def similar_groups(vectors: Vectors | PrincipalVectors, size: int) -> Ids:
