@@ -61,7 +61,7 @@ def teacher_vectors(teachers: Sequence[str], texts: Sequence[str], cache: Path) 
 def blend(parts: Sequence[Vectors]) -> Vectors:
     """Join centered vectors of unit length, so that cosines are the means of the teachers' centered cosines.
 
-    >>> blend([np.array([[3.0, 1.0], [1.0, 1.0]]), np.array([[0.0], [1.0]])]).round(3).tolist()
+    >>> blend([np.array([[3.0, 1.0], [1.0, 1.0]]), np.array([[0.0], [1.0]])]).astype(float).round(3).tolist()
     [[0.707, 0.0, -0.707], [-0.707, 0.0, 0.707]]
     """
     centered = [unit_rows(part - part.mean(axis=0)) for part in parts]

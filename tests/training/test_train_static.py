@@ -101,5 +101,5 @@ def test_a_table_is_not_wider_than_the_vectors_it_starts_from(tiny_bert):
 
 
 def test_a_static_model_has_no_layers_to_choose():
-    with pytest.raises(InputError, match="has no layers, feed_forward, special_tokens or pooling"):
+    with pytest.raises(InputError, match="has no layers, feed_forward, special_tokens, pooling or projection"):
         ModelPart("x", static=8, layers=(0, 1))
