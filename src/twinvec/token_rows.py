@@ -253,7 +253,7 @@ def plan_jobs(
         rows = make([items[i] for i in owners], owners)
         lengths = [len(row.ids) for row in rows]
         # A small job is split into one batch per stream.
-        room = min(budget, -(-sum(lengths) // n_streams))
+        room = budget if n_streams == 1 else min(budget, -(-sum(lengths) // n_streams))
         for indices in plan(lengths, room):
             yield [rows[i] for i in indices]
 

@@ -6,10 +6,15 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import twinvec
 from tiny import VOCABULARY, WORDS, tiny_tokenizer, write_json, write_tiny_model
-from twinvec.engine.batches import EngineSettings
+from twinvec.engine.batches import EngineSettings, pad
+from twinvec.engine.graph import GraphBuilder
+from twinvec.engine.linear import add_packing
+from twinvec.engine.runtimes import open_session
 from twinvec.errors import InputError, MissingExtraError
 
 NEEDS = {"onnxruntime": "onnxruntime", "openvino": "openvino", "torch": "transformers"}
@@ -38,6 +43,25 @@ def test_every_runtime_is_deterministic_when_asked(tiny_bert, runtime):
     together = encoder.encode(TEXTS)
     assert np.array_equal(encoder.encode(TEXTS[::-1])[::-1], together)
     assert np.array_equal(encoder.encode(TEXTS[7]), together[7])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=6))
+def test_a_padded_batch_gives_each_text_the_vector_it_has_alone(tiny_bert, lengths):
+    rows = [[2, *range(5, 4 + length)] for length in lengths]
+    for precision in ("float32", "int8"):
+        run = twinvec.load(tiny_bert, precision=precision).engine.runtime.vectors
+        alone = np.concatenate([run(pad([row])) for row in rows])
+        np.testing.assert_allclose(run(pad(rows)), alone, atol=2e-6)
+
+
+def test_packing_names_the_cells_of_real_tokens_and_the_token_of_each_cell():
+    builder = GraphBuilder()
+    packing = add_packing(builder, "mask")
+    outputs = {name: (builder.add("Cast", getattr(packing, name), to=1), ["n"]) for name in packing._fields}
+    session = open_session(builder.build(outputs, ["mask"]))
+    found = session.run(None, {"mask": np.array([[1, 1, 0], [1, 0, 0]])})
+    assert [array.tolist() for array in found] == [[0, 1, 3], [0, 1, 1, 2, 2, 2]]
 
 
 @pytest.fixture

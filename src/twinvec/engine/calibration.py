@@ -157,6 +157,6 @@ def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:
     outputs: dict[str, tuple[str, list[str | int]]] = {}
     for index, (_, result) in enumerate(recorder.inputs):
         for operator in ("ReduceMin", "ReduceMax", "ReduceMean"):
-            reduced = builder.add(operator, result, builder.axes(0, 1), keepdims=0)
+            reduced = builder.add(operator, result, builder.axes(0), keepdims=0)
             outputs[f"{operator}_{index}"] = reduced, ["channels"]
     return builder.build(outputs, model.inputs), [name for name, _ in recorder.inputs]

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from twinvec.engine.calibration import Ranges
 from twinvec.engine.config import Backbone
 from twinvec.engine.graph import MICROSOFT, GraphBuilder
-from twinvec.engine.linear import Stream, add_activation, query_key_value
+from twinvec.engine.linear import Packing, Stream, add_activation, add_packing, query_key_value
 from twinvec.types import Array, Vectors
 
 __all__ = ["Int8Linear", "fold_contexts"]
@@ -93,14 +94,17 @@ class Int8Linear:
     weights: Mapping[str, Vectors]
     ranges: Mapping[str, Ranges]
 
+    @cached_property
+    def _packing(self) -> Packing:
+        return add_packing(self.graph, self.graph.add("Transpose", "mask", perm=[1, 0]))
+
     def enter(self, states: str) -> str:
-        """Rows ``(tokens x batch, width)``, the first tokens of all texts first, so attention needs no transpose."""
+        """Leave out padding; the first tokens of all texts come first, so attention needs no transpose."""
         return self._rows(self.graph.add("Transpose", states, perm=[1, 0, 2]), self.backbone.embedding_width)
 
     def leave(self, states: str) -> str:
         """Undo ``enter``."""
-        shape = self._shape(self.backbone.width)
-        return self.graph.add("Transpose", self.graph.add("Reshape", states, shape), perm=[1, 0, 2])
+        return self.graph.add("Transpose", self._padded(states, self.backbone.width), perm=[1, 0, 2])
 
     def along_tokens(self, rows: str) -> str:
         """Add axes for texts and heads."""
@@ -108,18 +112,17 @@ class Int8Linear:
 
     def heads(self, stream: Stream, block: int) -> list[str]:
         """Three products, cheaper here than one and a split: each ``(tokens, batch, heads, head width)``."""
-        graph, backbone = self.graph, self.backbone
+        backbone = self.backbone
         parts = query_key_value(self.weights, backbone, block)
         # Normalized before they share the scales of their common input.
         sizes = [matrix.astype(np.float64) for matrix, _ in parts]
         together = np.concatenate([matrix.T / np.sqrt((matrix**2).mean()) for matrix in sizes], axis=1)
         name = f"blocks.{block}.qkv"
         steps, center, values = self._read_norm(stream, name, together)
-        shape = self._shape(backbone.n_heads, backbone.head_width)
         heads = []
         for part, (matrix, bias) in zip(("query", "key", "value"), parts, strict=True):
             product = self._fixed_product(values, f"{name}.{part}", matrix, bias, (self.ranges[name], steps, center))
-            heads.append(graph.add("Reshape", product, shape))
+            heads.append(self._padded(product, backbone.n_heads, backbone.head_width))
         return heads
 
     def attend(self, query: str, key: str, value: str, bias: str) -> str:
@@ -162,13 +165,16 @@ class Int8Linear:
         return self._own_product(inner, scales, GELU_ZERO, name, residual)
 
     def _rows(self, states: str, width: int) -> str:
-        return self.graph.add("Reshape", states, self.graph.axes(-1, width))
+        """States ``(tokens, batch, ...)`` as rows, without padding."""
+        graph = self.graph
+        return graph.add("Gather", graph.add("Reshape", states, graph.axes(-1, width)), self._packing.cells, axis=0)
 
-    def _shape(self, *widths: int) -> str:
-        """The shape (tokens, batch, *widths)."""
+    def _padded(self, rows: str, *widths: int) -> str:
+        """Rows with those of padding, ``(tokens, batch, *widths)``."""
         graph = self.graph
         sizes = [graph.add("Shape", "ids", start=axis, end=axis + 1) for axis in (1, 0)]
-        return graph.add("Concat", *sizes, graph.axes(*widths), axis=0)
+        shape = graph.add("Concat", *sizes, graph.axes(*widths), axis=0)
+        return graph.add("Reshape", graph.add("Gather", rows, self._packing.sources, axis=0), shape)
 
     def _read_norm(self, stream: Stream, name: str, matrix: Array) -> tuple[Array, Array, str]:
         """Steps and offsets of the channels, and the quantized input: uint8 ``(rows, width)``."""

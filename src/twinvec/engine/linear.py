@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,7 +14,17 @@ from twinvec.engine.graph import GraphBuilder
 from twinvec.errors import UnknownNameError
 from twinvec.types import Vectors
 
-__all__ = ["ACTIVATIONS", "FloatLinear", "Linear", "Stream", "add_norm", "add_product", "query_key_value"]
+__all__ = [
+    "ACTIVATIONS",
+    "FloatLinear",
+    "Linear",
+    "Packing",
+    "Stream",
+    "add_norm",
+    "add_packing",
+    "add_product",
+    "query_key_value",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +36,34 @@ class Stream:
     states: str
 
 
+class Packing(NamedTuple):
+    """Where the real tokens of a padded batch are.
+
+    ``cells``, ``(real tokens,)``, are their cells in the flat grid of all tokens; ``sources``, ``(cells,)``, is the
+    real token of every cell. A padded cell gets the real token before it: its attention is computed, and never read.
+    """
+
+    cells: str
+    sources: str
+
+
+def add_packing(graph: GraphBuilder, mask: str) -> Packing:
+    """The packing of a grid whose ``mask`` is 1 on real tokens, the first among them."""
+    flat = graph.add("Reshape", mask, graph.axes(-1))
+    cells = graph.add("Squeeze", graph.add("NonZero", flat), graph.axes(0))
+    one = graph.constant(1, np.int64)
+    return Packing(cells, graph.add("Sub", graph.add("CumSum", flat, graph.constant(0, np.int64)), one))
+
+
 class Linear(Protocol):
-    """The linear layers of a backbone in a graph, with their own memory layout of states."""
+    """The linear layers of a backbone in a graph. Between them, states are rows: one per real token, no padding."""
 
     def enter(self, states: str) -> str:
-        """Convert states ``(batch, tokens, width)`` to the layout of these layers."""
+        """Convert states ``(batch, tokens, width)`` to rows, ``(real tokens, width)``."""
         ...
 
     def leave(self, states: str) -> str:
-        """Convert states from the layout of these layers to ``(batch, tokens, width)``."""
+        """Convert rows to states ``(batch, tokens, width)``; those of padding are arbitrary."""
         ...
 
     def along_tokens(self, rows: str) -> str:
@@ -132,13 +162,25 @@ class FloatLinear:
     backbone: Backbone
     weights: Mapping[str, Vectors]
 
+    @cached_property
+    def _packing(self) -> Packing:
+        return add_packing(self.graph, "mask")
+
+    def _padded(self, rows: str, *widths: int) -> str:
+        """Rows with those of padding, ``(batch, tokens, *widths)``."""
+        graph = self.graph
+        shape = graph.add("Concat", graph.add("Shape", "ids"), graph.axes(*widths), axis=0)
+        return graph.add("Reshape", graph.add("Gather", rows, self._packing.sources, axis=0), shape)
+
     def enter(self, states: str) -> str:
-        """Return the states unchanged."""
-        return states
+        """Leave out padding; the tokens of a text stay together."""
+        graph = self.graph
+        rows = graph.add("Reshape", states, graph.axes(-1, self.backbone.embedding_width))
+        return graph.add("Gather", rows, self._packing.cells, axis=0)
 
     def leave(self, states: str) -> str:
-        """Return the states unchanged."""
-        return states
+        """Undo ``enter``."""
+        return self._padded(states, self.backbone.width)
 
     def along_tokens(self, rows: str) -> str:
         """Return the rows unchanged."""
@@ -152,18 +194,19 @@ class FloatLinear:
         biases = [bias for _, bias in parts if bias is not None]
         bias = np.concatenate(biases) if biases else None
         joined = add_product(graph, stream.states, f"blocks.{block}.qkv", weight, bias)
-        shape = graph.axes(0, 0, 3, backbone.n_heads, backbone.head_width)
-        split = graph.add("Transpose", graph.add("Reshape", joined, shape), perm=[2, 0, 3, 1, 4])
+        joined = self._padded(joined, 3, backbone.n_heads, backbone.head_width)
+        split = graph.add("Transpose", joined, perm=[2, 0, 3, 1, 4])
         thirds = graph.add_many("Split", split, n_outputs=3, axis=0, num_outputs=3)
         return [graph.add("Squeeze", third, graph.axes(0)) for third in thirds]
 
     def attend(self, query: str, key: str, value: str, bias: str) -> str:
-        """Scaled dot-product attention, with the heads joined again."""
+        """Scaled dot-product attention, with the heads joined again, as rows."""
         graph = self.graph
         scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2]))
         shares = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
         mixed = graph.add("Transpose", graph.add("MatMul", shares, value), perm=[0, 2, 1, 3])
-        return graph.add("Reshape", mixed, graph.axes(0, 0, self.backbone.width))
+        rows = graph.add("Reshape", mixed, graph.axes(-1, self.backbone.width))
+        return graph.add("Gather", rows, self._packing.cells, axis=0)
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
         """Product plus residual."""
