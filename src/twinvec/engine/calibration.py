@@ -90,9 +90,21 @@ class Ranges:
 
 @dataclass(frozen=True)
 class _Recorder(FloatLinear):
-    """Float layers that record the input of each linear layer."""
+    """Float layers that record the input of each linear layer. The texts of a batch have equal length: no padding."""
 
     inputs: list[tuple[str, str]] = field(default_factory=list)  # (name of the layer, name of its input)
+
+    def enter(self, states: str) -> str:
+        return states
+
+    def leave(self, states: str) -> str:
+        return states
+
+    def rows(self, states: str, width: int) -> str:
+        return self.graph.add("Reshape", states, self.graph.axes(0, 0, width))
+
+    def padded(self, rows: str, *widths: int) -> str:
+        return self.graph.add("Reshape", rows, self.graph.axes(0, 0, *widths))
 
     def heads(self, stream: Stream, block: int) -> list[str]:
         self.inputs.append((f"blocks.{block}.qkv", stream.states))
@@ -157,6 +169,6 @@ def _ranges_graph(model: Model) -> tuple[Graph, list[str]]:
     outputs: dict[str, tuple[str, list[str | int]]] = {}
     for index, (_, result) in enumerate(recorder.inputs):
         for operator in ("ReduceMin", "ReduceMax", "ReduceMean"):
-            reduced = builder.add(operator, result, builder.axes(0), keepdims=0)
+            reduced = builder.add(operator, result, builder.axes(0, 1), keepdims=0)
             outputs[f"{operator}_{index}"] = reduced, ["channels"]
     return builder.build(outputs, model.inputs), [name for name, _ in recorder.inputs]

@@ -166,21 +166,24 @@ class FloatLinear:
     def _packing(self) -> Packing:
         return add_packing(self.graph, "mask")
 
-    def _padded(self, rows: str, *widths: int) -> str:
+    def padded(self, rows: str, *widths: int) -> str:
         """Rows with those of padding, ``(batch, tokens, *widths)``."""
         graph = self.graph
         shape = graph.add("Concat", graph.add("Shape", "ids"), graph.axes(*widths), axis=0)
         return graph.add("Reshape", graph.add("Gather", rows, self._packing.sources, axis=0), shape)
 
+    def rows(self, states: str, width: int) -> str:
+        """States ``(batch, tokens, ...)`` as rows of ``width``, without padding."""
+        graph = self.graph
+        return graph.add("Gather", graph.add("Reshape", states, graph.axes(-1, width)), self._packing.cells, axis=0)
+
     def enter(self, states: str) -> str:
         """Leave out padding; the tokens of a text stay together."""
-        graph = self.graph
-        rows = graph.add("Reshape", states, graph.axes(-1, self.backbone.embedding_width))
-        return graph.add("Gather", rows, self._packing.cells, axis=0)
+        return self.rows(states, self.backbone.embedding_width)
 
     def leave(self, states: str) -> str:
         """Undo ``enter``."""
-        return self._padded(states, self.backbone.width)
+        return self.padded(states, self.backbone.width)
 
     def along_tokens(self, rows: str) -> str:
         """Return the rows unchanged."""
@@ -194,7 +197,7 @@ class FloatLinear:
         biases = [bias for _, bias in parts if bias is not None]
         bias = np.concatenate(biases) if biases else None
         joined = add_product(graph, stream.states, f"blocks.{block}.qkv", weight, bias)
-        joined = self._padded(joined, 3, backbone.n_heads, backbone.head_width)
+        joined = self.padded(joined, 3, backbone.n_heads, backbone.head_width)
         split = graph.add("Transpose", joined, perm=[2, 0, 3, 1, 4])
         thirds = graph.add_many("Split", split, n_outputs=3, axis=0, num_outputs=3)
         return [graph.add("Squeeze", third, graph.axes(0)) for third in thirds]
@@ -205,8 +208,7 @@ class FloatLinear:
         scores = graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2]))
         shares = graph.add("Softmax", graph.add("Add", scores, bias), axis=-1)
         mixed = graph.add("Transpose", graph.add("MatMul", shares, value), perm=[0, 2, 1, 3])
-        rows = graph.add("Reshape", mixed, graph.axes(-1, self.backbone.width))
-        return graph.add("Gather", rows, self._packing.cells, axis=0)
+        return self.rows(mixed, self.backbone.width)
 
     def out(self, attended: str, block: int, residual: Stream) -> str:
         """Product plus residual."""
