@@ -72,7 +72,7 @@ def test_an_explained_pair_and_the_layers_are_those_of_the_library(server, local
 
 def test_the_page_learns_what_the_server_offers(server):
     about = server.get("/twinvec/about").json
-    assert {"name": "static", "is_shipped": True} in about["models"] and about["model"] == "bert"
+    assert {"name": "static", "is_english": True} in about["models"] and about["model"] == "bert"
     assert not {"cross", "poly", "labels"} & {each["name"] for each in about["models"]}
     assert server.get("/twinvec/collections").json == {"collections": []}
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from twinvec.analysis.layers import check_has_layers, open_model, picture_text
-from twinvec.choices import SHIPPED
+from twinvec.choices import KOREAN_MODEL, SHIPPED
 from twinvec.cluster.agglomerative import AgglomerativeSettings
 from twinvec.cluster.communities import CommunitySettings
 from twinvec.cluster.kmeans import KMeansSettings
@@ -30,6 +30,8 @@ from twinvec.types import Array
 from twinvec.vectors import similarity
 
 __all__ = ["DIALECT", "ENDPOINTS"]
+
+ENGLISH = frozenset(SHIPPED) - {KOREAN_MODEL}  # models of the package that read no other language
 
 MOST_IN_MATRIX, MOST_TEXTS = 500, 5000
 MOST_CHARACTERS = 20_000  # of a text that is explained
@@ -240,7 +242,7 @@ async def about(_: None, call: Call) -> dict[str, Any]:
     visible, embedders = call.visible_models(), call.models.names("embedding")
     specs = [spec for spec in call.service.settings.models if spec.name in visible and spec.name in embedders]
     return {
-        "models": [{"name": spec.name, "is_shipped": spec.source in SHIPPED} for spec in specs],
+        "models": [{"name": spec.name, "is_english": spec.source in ENGLISH} for spec in specs],
         "model": specs[0].name if specs else "",
         "collections": list(call.service.collections),
         "limits": {"similarity": MOST_IN_MATRIX, "texts": MOST_TEXTS, "characters": MOST_CHARACTERS},

@@ -176,13 +176,13 @@ function show(view, { answer, ms }) {
   part("exports").hidden = false;
   part("status").textContent = say("done", answer.model, ms);
   const n = view.used?.(state.texts.length, server.limits) ?? Math.min(state.texts.length, server.limits.texts);
-  const isForeign = server.models.find(({ name }) => name === answer.model)?.is_shipped && isMostlyForeign(state.texts);
+  const isForeign = server.models.find(({ name }) => name === answer.model)?.is_english && isMostlyForeign(state.texts);
   const notes = [n < state.texts.length && say("firstOnly", n, state.texts.length), isForeign && say("english")].filter(Boolean);
   part("notice").hidden = !notes.length;
   part("notice").textContent = notes.join(" ");
 }
 
-// The models that come with Twinvec know the Latin script.
+// The English models that come with Twinvec know the Latin script.
 function isMostlyForeign(texts) {
   const letters = texts.slice(0, 50).join("").match(/\p{L}/gu) ?? [];
   return letters.filter((letter) => !/\p{Script=Latin}/u.test(letter)).length > letters.length / 2;
