@@ -530,6 +530,42 @@ def test_several_teachers_have_equal_weights():
     torch.testing.assert_close(objective(text, torch.cat(units, dim=1)), expected)
 
 
+def test_unrelated_texts_get_the_cosine_0_whatever_the_floor_of_a_teacher():
+    """A teacher whose cosines lie between 0.6 and 1 asks for the same as one whose cosines lie between 0 and 1."""
+    first = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    wanted = first @ first.T
+    narrow = torch.linalg.cholesky(0.6 + 0.4 * wanted + 1e-6 * torch.eye(3))
+    objective = DistillationObjective(2, [3], loss="none", similarity_weight=1.0, floors=[0.6])
+    assert float(objective(first, narrow)) < 1e-9
+    assert float(DistillationObjective(2, [3], loss="none", similarity_weight=1.0)(first, narrow)) > 0.05
+
+
+def test_focus_weighs_pairs_by_their_cosine():
+    generator = torch.Generator().manual_seed(1)
+    text, target = (torch.randn(5, 3, generator=generator) for _ in range(2))
+    found, wanted = (torch.cosine_similarity(each[:, None], each[None], dim=-1) for each in (text, target))
+    weights = 1 + 10 * wanted.clamp(min=0)
+    expected = 2 * (weights * (found - wanted) ** 2).sum() / weights.sum()
+    objective = DistillationObjective(3, [3], loss="none", similarity_weight=2.0, focus=10.0)
+    torch.testing.assert_close(objective(text, target), expected)
+
+
+def test_the_order_of_the_other_texts_is_learned_without_the_text_itself():
+    generator = torch.Generator().manual_seed(2)
+    text, target = (torch.randn(4, 3, generator=generator) for _ in range(2))
+    objective = DistillationObjective(3, [3], loss="none", ranking_weight=3.0, scale=7.0)
+    total = 0.0
+    for row in range(4):
+        others = [column for column in range(4) if column != row]
+        found, wanted = (7 * torch.cosine_similarity(each[row], each[others], dim=-1) for each in (text, target))
+        total += float(torch.nn.functional.cross_entropy(found, wanted.softmax(dim=0)))
+    assert float(objective(text, target)) == pytest.approx(3 * total / 4, rel=1e-5)
+    start = text.clone().requires_grad_()
+    objective(start, target).backward()
+    assert torch.isfinite(start.grad).all() and start.grad.abs().max() > 0
+    assert float(objective(text[:1], target[:1])) == 0.0
+
+
 BAD = [
     ("tripled", {}, {}, "Unknown objective 'tripled'. Did you mean 'triplet'"),
     ("triplet", {"margn": 1}, {}, "Unknown option of the objective 'triplet': 'margn'. Did you mean 'margin'"),
@@ -554,7 +590,10 @@ BAD = [
     ("softmax", {}, {}, "n_labels must be a whole number of at least 2, got 0"),
     ("distillation", {}, {"teacher_widths": [0]}, "teacher_widths must be a whole number of at least 1, got 0"),
     ("distillation", {}, {}, "requires the width of at least one teacher"),
-    ("distillation", {"loss": "none"}, {"teacher_widths": [4]}, "loss 'none' requires a similarity_weight above 0"),
+    ("distillation", {"loss": "none"}, {"teacher_widths": [4]}, "loss 'none' requires a similarity_weight or"),
+    ("distillation", {"floors": [0.1, 0.2]}, {"teacher_widths": [4]}, "floors must be a list of 1 numbers"),
+    ("distillation", {"floors": [1.0]}, {"teacher_widths": [4]}, "floors must be below 1, got 1"),
+    ("distillation", {"focus": -1}, {"teacher_widths": [4]}, "focus must be a number of at least 0, got -1"),
     ("distillation", {"loss": "mae"}, {"teacher_widths": [4]}, "Unknown loss 'mae'. Did you mean 'mse'"),
     (
         "distillation",

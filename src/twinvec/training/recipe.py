@@ -270,7 +270,8 @@ class DataPart:
                 f"The objective {self.objective!r} has no teacher_space and no similar.", hint="Remove these settings."
             )
         with seeded(0):  # builds an objective only to check its options
-            kind.build({"width": 8, "n_labels": 3, "teacher_widths": (8,), "attention": 1.0}, self.options)
+            widths = (8,) * max(1, len(self.teachers))
+            kind.build({"width": 8, "n_labels": 3, "teacher_widths": widths, "attention": 1.0}, self.options)
         if self.source.kind not in kind.kinds:
             wanted = " or ".join(kind.kinds)
             raise InputError(f"The objective {self.objective!r} requires {wanted}, got {self.source.kind}.")

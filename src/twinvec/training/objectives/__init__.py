@@ -106,7 +106,14 @@ OBJECTIVES: dict[str, ObjectiveKind] = {
             "distillation",
             DistillationObjective,
             sizes=("width", "teacher_widths"),
-            options={"loss": "mse", "similarity_weight": 0.0},
+            options={
+                "loss": "mse",
+                "similarity_weight": 0.0,
+                "floors": (),
+                "focus": 0.0,
+                "ranking_weight": 0.0,
+                "scale": 20.0,
+            },
             taught=("texts",),
         ),
     )

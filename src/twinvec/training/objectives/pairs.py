@@ -138,18 +138,32 @@ LOSS_FUNCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 class DistillationObjective(nn.Module):  # type: ignore[misc]
-    """The distance of vectors to each teacher's, plus ``similarity_weight`` times the distance of their cosines.
+    """The distance of vectors to each teacher's, and of the cosines in a batch to the teachers' cosines.
 
-    The first term is ``mse`` (mean over all numbers) or ``cosine`` (mean of ``1 - cosine``), averaged over the
+    The distance of vectors is ``mse`` (mean over all numbers) or ``cosine`` (mean of ``1 - cosine``), averaged over the
     teachers, or left out (``none``). For a teacher of another width, a learned matrix projects the vectors; it is not
-    part of the trained model. The second term is the mean squared difference between the ``(n, n)`` cosines of the
-    batch and the mean of the teachers' cosines; it needs no projection.
+    part of the trained model.
+
+    The other terms compare the ``(n, n)`` cosines of the batch with the mean of the teachers' cosines, and need no
+    projection. ``floors`` has the cosine of unrelated texts for each teacher: cosines are stretched so that this one
+    becomes 0 and 1 stays 1. ``similarity_weight`` counts the mean squared difference, in which a pair of texts has the
+    weight ``1 + focus * cosine``. ``ranking_weight`` counts how much the order of the other texts by their cosine with
+    a text differs: the cross-entropy of ``softmax(scale * cosines)``.
     """
 
     examples: ClassVar[str] = "texts"
 
     def __init__(
-        self, width: int, teacher_widths: Sequence[int], loss: str = "mse", similarity_weight: float = 0.0
+        self,
+        width: int,
+        teacher_widths: Sequence[int],
+        loss: str = "mse",
+        similarity_weight: float = 0.0,
+        *,
+        floors: Sequence[float] = (),
+        focus: float = 0.0,
+        ranking_weight: float = 0.0,
+        scale: float = 20.0,
     ) -> None:
         super().__init__()
         whole("width", width, least=1)
@@ -158,8 +172,11 @@ class DistillationObjective(nn.Module):  # type: ignore[misc]
         self.teacher_widths = [whole("teacher_widths", each, least=1) for each in teacher_widths]
         self.loss = one_of("loss", loss, VECTOR_LOSSES)
         self.similarity_weight = at_least_zero("similarity_weight", similarity_weight)
-        if self.loss == "none" and not self.similarity_weight:
-            raise InputError("Distillation with loss 'none' requires a similarity_weight above 0.")
+        self.ranking_weight = at_least_zero("ranking_weight", ranking_weight)
+        self.focus, self.scale = at_least_zero("focus", focus), above_zero("scale", scale)
+        self.floors = _floors(floors, len(self.teacher_widths))
+        if self.loss == "none" and not (self.similarity_weight or self.ranking_weight):
+            raise InputError("Distillation with loss 'none' requires a similarity_weight or ranking_weight above 0.")
         self.projections = nn.ModuleList(
             nn.Identity() if each == width or self.loss == "none" else nn.Linear(width, each, bias=False)
             for each in self.teacher_widths
@@ -171,8 +188,40 @@ class DistillationObjective(nn.Module):  # type: ignore[misc]
         targets = target_vectors.split(self.teacher_widths, dim=-1)
         losses = [compare(project(text), target) for project, target in zip(self.projections, targets, strict=True)]
         loss = torch.stack(losses).mean()
-        if self.similarity_weight:
-            # Several teachers' rows are concatenated unit rows, so their cosines are the mean of the teachers' cosines.
-            cosines, target_cosines = cosine_matrix(text, text), cosine_matrix(target_vectors, target_vectors)
-            loss = loss + self.similarity_weight * F.mse_loss(cosines, target_cosines)
+        if self.similarity_weight or self.ranking_weight:
+            cosines, wanted = cosine_matrix(text, text), self._wanted(targets)
+            if self.similarity_weight:
+                weights = 1 + self.focus * wanted.clamp(min=0)
+                distance = (weights * (cosines - wanted).square()).sum() / weights.sum()
+                loss = loss + self.similarity_weight * distance
+            if self.ranking_weight and len(text) > 1:
+                loss = loss + self.ranking_weight * _order_distance(self.scale * cosines, self.scale * wanted)
         return loss
+
+    def _wanted(self, targets: Sequence[Tensor]) -> Tensor:
+        """The mean of the teachers' stretched cosines, ``(n, n)``."""
+        stretched = [
+            (cosine_matrix(each, each) - floor) / (1 - floor) for each, floor in zip(targets, self.floors, strict=True)
+        ]
+        return torch.stack(stretched).mean(dim=0)
+
+
+def _floors(floors: object, n_teachers: int) -> tuple[float, ...]:
+    """One floor for each teacher, by default 0."""
+    if not isinstance(floors, (list, tuple)) or len(floors) not in (0, n_teachers):
+        raise InputError(
+            f"floors must be a list of {n_teachers} numbers, one for each teacher, got {floors!r:.60}.",
+            hint="Give the mean cosine of random texts for each teacher.",
+        )
+    found = tuple(at_least_zero("floors", each) for each in floors) or (0.0,) * n_teachers
+    if max(found) >= 1:
+        raise InputError(f"floors must be below 1, got {max(found):g}.")
+    return found
+
+
+def _order_distance(logits: Tensor, wanted: Tensor) -> Tensor:
+    """The cross-entropy of the rows of ``logits`` with those of ``wanted``, both ``(n, n)``, without the diagonal."""
+    own = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
+    lowest = torch.finfo(logits.dtype).min
+    shares = wanted.masked_fill(own, lowest).softmax(dim=-1)
+    return -(shares * logits.masked_fill(own, lowest).log_softmax(dim=-1).masked_fill(own, 0.0)).sum(dim=-1).mean()
