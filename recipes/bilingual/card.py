@@ -70,9 +70,9 @@ KorSTS dev {korsts-dev:.2f}, STSb dev {stsb-dev:.2f}: Spearman x 100 of cosine. 
 ## Licenses
 
 The original encoder, from which the weights are derived, is licensed under Apache-2.0, and so are these weights. The
-teachers are licensed under Apache-2.0 (all-mpnet-base-v2) and MIT (gte-small). Some sentences of the train part of
-KorSTS and STSb served as parallel text, without their scores. {removed:,} texts or pairs that occur in an evaluation
-file were removed.
+teachers are licensed under Apache-2.0 (all-mpnet-base-v2) and MIT (gte-small). The sentences of the train part of
+KorSTS and STSb served as parallel text, without their scores. Most of them come from STS 2012 to 2016, which are
+therefore not unseen. {removed:,} texts or pairs that occur in another evaluation file were removed.
 
 {lines}
 """

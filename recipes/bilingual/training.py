@@ -42,18 +42,18 @@ Rows = Sequence[Sequence[int]]
 class Settings:
     """The settings of a training."""
 
-    steps: int = 300
-    n_english: int = 64
-    n_pairs: int = 48
-    n_others: int = 24
-    n_korean: int = 32
+    steps: int = 700
+    n_english: int = 48
+    n_pairs: int = 64
+    n_others: int = 32
+    n_korean: int = 64
     group: int = 6  # a text and its neighbors
     table_rate: float = 4e-4
     rate: float = 1e-4
     warmup: int = 50
     similarity: float = 50.0  # weights of the parts of the loss
-    ranking: float = 1.0
-    keeping: float = 50.0
+    ranking: float = 2.0
+    keeping: float = 100.0
     focus: float = 10.0  # how much more similar texts count than unlike ones
     dropout: float = 0.0  # share of the pieces of a text that are left out
     scale: float = 20.0  # of cosines, for the ranking
