@@ -1,0 +1,35 @@
+"""Mix the weights of two models of the same shape, and write them over those of the second one.
+
+    python recipes/mix.py START TRAINED SHARE
+
+A SHARE of 0.7 goes seven tenths of the way from START to TRAINED. Both are folders with weights in int8.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save
+
+from twinvec.engine.weights import pack_int8, read_weights
+from twinvec.files import new_file
+from twinvec.types import Array
+
+
+def mix(start: Path, trained: Path, share: float) -> dict[str, Array]:
+    """The mean of the weights of both folders, those of ``trained`` counting ``share``."""
+    first, second = (read_weights(folder) for folder in (start, trained))
+    if {name: array.shape for name, array in first.items()} != {name: array.shape for name, array in second.items()}:
+        sys.exit(f"{start} and {trained} do not have the same shape. Nothing was changed.")
+    return {name: np.asarray((1 - share) * first[name] + share * second[name], dtype=np.float32) for name in second}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    folder = Path(sys.argv[2])
+    content = save(pack_int8(mix(Path(sys.argv[1]), folder, float(sys.argv[3]))), metadata={"format": "pt"})
+    with new_file(folder / "model.safetensors", replace=True) as file:
+        file.write(content)
