@@ -29,7 +29,14 @@ def mix(start: Path, trained: Path, share: float) -> dict[str, Array]:
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    folder = Path(sys.argv[2])
-    content = save(pack_int8(mix(Path(sys.argv[1]), folder, float(sys.argv[3]))), metadata={"format": "pt"})
+    start, folder = map(Path, sys.argv[1:3])
+    try:
+        share = float(sys.argv[3])
+    except ValueError:
+        sys.exit(f"SHARE must be a number, got {sys.argv[3]!r}. Nothing was changed.")
+    for each in (start, folder):
+        if not (each / "model.safetensors").is_file():
+            sys.exit(f"{each} has no model.safetensors. Nothing was changed.")
+    content = save(pack_int8(mix(start, folder, share)), metadata={"format": "pt"})
     with new_file(folder / "model.safetensors", replace=True) as file:
         file.write(content)

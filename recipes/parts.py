@@ -84,4 +84,6 @@ def main(path: Path) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 2 or not sys.argv[1].endswith(".tsv.gz"):
         sys.exit(__doc__)
+    if not Path(sys.argv[1]).is_file():
+        sys.exit(f"{sys.argv[1]} is missing. Write it with recipes/gather.py. Nothing was written.")
     main(Path(sys.argv[1]))
