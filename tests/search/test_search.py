@@ -310,3 +310,15 @@ def test_more_ties_than_can_be_kept_cost_neither_time_nor_memory(full_blocks):
     tracemalloc.stop()
     assert pairs.scores.tolist() == [1.0] * 50 and len(set(zip(*pairs[:2], strict=True))) == 50
     assert peak < 400e6  # a block of scores and of places; all pairs would take 800 MB
+
+
+def test_settling_close_scores_takes_little_memory_however_large_k_is(full_blocks):
+    draw = np.random.default_rng(5)
+    vectors = (1 + 1e-5 * draw.normal(size=(2000, 512))).astype(np.float32)  # too close for float32
+    queries = draw.normal(size=(100, 512)).astype(np.float32)
+    tracemalloc.start()
+    hits = search(queries, vectors, k=2000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.array_equal(hits.ids, exact_order(queries.astype(np.float64), vectors.astype(np.float64)))
+    assert peak < 200e6  # all 200,000 pairs in float64 take 1.6 GB

@@ -239,6 +239,7 @@ def first_thresholds(scores: Vectors, k: int) -> NDArray[np.float32]:
 
 
 QUERY_ROWS, VECTOR_ROWS = 2048, 4096  # a block of scores is 32 MB; smaller blocks slow BLAS down
+SETTLED_VALUES = 1 << 21  # of vectors that are compared in float64 at a time: 16 MB
 
 
 def search(queries: ArrayLike, vectors: ArrayLike, *, k: int = 10, similarity: str = "cosine") -> Hits:
@@ -298,8 +299,11 @@ def _settled(
     unsure = np.flatnonzero(np.append(is_near, False) | np.append(False, is_near))
     if not len(unsure):
         return found
-    pairs = queries[rows[unsure]].astype(np.float64), vectors[ids[unsure]].astype(np.float64)
-    scores[unsure] = measure.exact(*pairs)
+    n_pairs = max(1, SETTLED_VALUES // max(1, vectors.shape[1]))
+    for start in range(0, len(unsure), n_pairs):  # in parts: with a large k, nearly all are unsure
+        part = unsure[start : start + n_pairs]
+        pairs = queries[rows[part]].astype(np.float64), vectors[ids[part]].astype(np.float64)
+        scores[part] = measure.exact(*pairs)
     # runs of unsure candidates keep their position, so sorting them alone is enough
     order = unsure[np.lexsort((ids[unsure], -scores[unsure], rows[unsure]))]
     ids[unsure], scores[unsure] = ids[order], scores[order]
