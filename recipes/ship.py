@@ -26,12 +26,17 @@ CARD = """{start}
 
 ## Training texts and licenses
 
-The weights are derived from all-MiniLM-L6-v2. That model and all-mpnet-base-v2 were the teachers. Both are licensed
-under Apache-2.0, and so are these weights. They were trained on {texts:,} texts without labels, after {removed:,} texts
-that occur in an evaluation file were removed.
+The weights are derived from all-MiniLM-L6-v2 and licensed under Apache-2.0, like that model. {teachers} They were
+trained on {texts:,} texts without labels, after {removed:,} texts that occur in an evaluation file were removed.
 
 {lines}
 """
+TEACHERS = {
+    "twinvec-mini": """The recipe above is that of the last stage of the training; the documentation has all of them.
+The teachers were all-MiniLM-L6-v2, all-mpnet-base-v2 and granite-embedding-30m-english (all Apache-2.0), and gte-small
+(MIT).""",
+    "twinvec-static": "The teachers were all-MiniLM-L6-v2 and all-mpnet-base-v2, both licensed under Apache-2.0.",
+}
 LOG_EVERY = 10  # steps; the full log is large and adds little
 
 
@@ -83,7 +88,13 @@ def card(trained: Path, record: dict[str, Any]) -> str:
         for each in record["sources"]
         if each["texts"]
     ]
-    return CARD.format(start=start.rstrip(), texts=record["texts"], removed=record["removed"], lines="\n".join(lines))
+    return CARD.format(
+        start=start.rstrip(),
+        teachers=TEACHERS[trained.name],
+        texts=record["texts"],
+        removed=record["removed"],
+        lines="\n".join(lines),
+    )
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ from texts.sources import SOURCES
 from texts.splitting import passages
 from twinvec.data.sentences import split_sentences
 from twinvec.errors import InputError
+from variants import passages as parts_of_long
+from variants import read_contexts, variants
 
 
 def tarball(path, files):
@@ -359,3 +361,22 @@ def test_the_table_of_sources_is_sound():
         assert source.package.registry in {"data", *fetching.REGISTRIES}
         assert source.package.version and source.package.license
         assert source.name == "snli" or source.cap + source.cap_long <= 62_000
+
+
+def test_variants_of_a_text_are_its_own_words_or_words_of_the_same_place():
+    texts = ["a man plays the guitar today", "a man plays the flute today", "a dog plays the flute today"] * 2
+    contexts = read_contexts(texts)
+    assert contexts["the", "today"] == ["flute", "guitar"]
+    found = variants(texts[0], contexts)
+    assert found[0] == texts[0] and len(found) >= 3 and len(set(found)) == len(found)
+    words = {word for text in texts for word in text.split()}
+    assert all(set(variant.split()) <= words for variant in found)
+    assert variants(texts[0], contexts) == found
+
+
+def test_a_long_text_gets_a_passage_and_words_like_a_query():
+    sentences = [f"The {each} wing bends under a load of air at high speed in the tunnel." for each in "abcde"]
+    whole, passage, query = parts_of_long(" ".join(sentences))
+    assert whole == " ".join(sentences)
+    assert passage in whole and 2 <= passage.count(".") <= 3
+    assert query in whole.lower() and 5 <= len(query.split()) <= 12
