@@ -31,9 +31,9 @@ MOST_SHORT = {
     "written-captions": 4_000,
     "chat-yes-no": 3_000,
 }
-MOST_LONG = {"sotu": 2_500, "amazon-apis": 2_500, "google-apis": 2_500, "django": 2_000}
+MOST_LONG = {"pubmed": 6_000, "sotu": 2_500, "amazon-apis": 2_500, "google-apis": 2_500, "django": 2_000}
 MOST_OTHERS, MOST_LONG_OTHERS = 20_000, 3_000  # of each other source
-BOTH_WORDS, MOST_BOTH = 25, 60_000
+BOTH_WORDS, MOST_BOTH = 25, 40_000
 SENTENCE_WORDS = 5, 30
 
 

@@ -1,4 +1,4 @@
-"""Write texts with variants of each: words left out, words replaced, or only a part, for recipes/mini-third.toml.
+"""Write texts with variants of each: words left out, words replaced, or only a part, for recipes/mini-second.toml.
 
     python recipes/gather.py recipes/texts.tsv.gz --data $TWINVEC_DATA --most 400000 --most-long 60000
     python recipes/variants.py recipes/texts.tsv.gz
@@ -21,18 +21,18 @@ from split import LONG_WORDS, number_of
 from twinvec.data.sentences import split_sentences
 
 MOST_SHORT = {
-    "snli": 6_000,
-    "mnli": 6_000,
-    "wordnet-examples": 2_500,
-    "wikipedia": 1_500,
-    "randfacts": 1_500,
-    "registries": 1_000,
-    "sotu": 1_000,
-    "chat-questions": 1_000,
-    "learners-questions": 1_000,
-    "conventions": 1_000,
+    "snli": 3_000,
+    "mnli": 4_000,
+    "wordnet-examples": 1_500,
+    "wikipedia": 1_000,
+    "randfacts": 1_000,
+    "registries": 500,
+    "sotu": 500,
+    "chat-questions": 500,
+    "learners-questions": 500,
+    "conventions": 500,
 }
-MOST_OTHERS, MOST_LONG = 120, 350  # of each other source
+MOST_OTHERS, MOST_LONG = 60, 350  # of each other source
 WORDS = 6, 30
 DROPPED, PART = 0.2, (0.45, 0.8)
 LEAST_SEEN, MOST_CONTEXTS = 2, 400

@@ -38,6 +38,7 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "train": benchmarks.train,
     "encode": benchmarks.encode,
     "encode-avx2": benchmarks.encode,
+    "encode-twinvec-ko": benchmarks.encode,
     "start": benchmarks.start,
     "memory": benchmarks.memory,
     "limits": benchmarks.limits,

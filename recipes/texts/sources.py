@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from texts.general import GENERAL
 from texts.libraries import LIBRARIES
+from texts.press import PRESS
 from texts.questions import QUESTIONS
 from texts.source import Source
 from texts.technical import TECHNICAL
@@ -11,4 +12,4 @@ from texts.written import WRITTEN
 
 __all__ = ["SOURCES"]
 
-SOURCES: tuple[Source, ...] = (*QUESTIONS, *GENERAL, *TECHNICAL, *LIBRARIES, *WRITTEN)
+SOURCES: tuple[Source, ...] = (*QUESTIONS, *GENERAL, *TECHNICAL, *PRESS, *LIBRARIES, *WRITTEN)

@@ -1,4 +1,4 @@
-"""Readers of special formats: WordNet, fortunes, chat rules, docstrings."""
+"""Readers of special formats: WordNet, fortunes, chat rules, papers, e-mail, docstrings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from texts.archives import texts_of
 from texts.cleaning import COMMON_WORDS
 from texts.readers import Reader, connected
-from texts.splitting import blocks
+from texts.splitting import blocks, passages
 
 __all__ = [
     "prose_of_docstring",
@@ -22,6 +22,8 @@ __all__ = [
     "read_chat_rules",
     "read_docstrings",
     "read_fortunes",
+    "read_mail",
+    "read_papers",
     "read_wordnet_examples",
     "read_wordnet_glosses",
 ]
@@ -34,6 +36,10 @@ OFFENSIVE = re.compile(
 )
 FORTUNE_END = re.compile(r"^%\n", re.MULTILINE)
 FORTUNE_AUTHOR = re.compile(r"(?:^\s*|(?<=[.!?\"])\s+)--?\s?[A-Z\"].*\Z", re.DOTALL | re.MULTILINE)
+MAIL_SUBJECT = re.compile(r"^Subject: (?:(?:re|fwd?|aw): *|\[[^\]]*\] *)*(.+)", re.IGNORECASE | re.MULTILINE)
+MAIL_QUOTE = re.compile(r"^\s*(?:[>|:]|\w{1,3}> ).*$", re.MULTILINE)
+MAIL_END = re.compile(r"^(?:-- ?|[-_=]{5,}.*)$", re.MULTILINE)
+MAIL_NOTE = re.compile(r"\b(?:wrote|writes|said|unsubscribe|mailing list)\b", re.IGNORECASE)
 UNDERLINE = re.compile(r"[-=~^]{3,}\s*$")
 GOOGLE_SECTION = re.compile(
     r"(?:Args|Arguments|Attributes|Example|Examples|Keyword Args|Parameters|Raises|References|Returns|See Also|Yields"
@@ -101,6 +107,47 @@ def questions_of(read: Reader) -> Reader:
 
     def texts(archive: Path) -> Iterator[str]:
         return (text for text in read(archive) if text.rstrip("\"'\u201d\u2019 ").endswith("?"))
+
+    return texts
+
+
+def read_papers(pattern: str, *, entry: str, title: str, abstract: str) -> Reader:
+    """A reader of papers in XML, given the names of its elements: "Title. Abstract", the title, and the sentences.
+
+    The XML may be a string of a JSON file.
+    """
+    entries = re.compile(rf"<{entry}>.*?</{entry}>", re.DOTALL)
+    titles = re.compile(rf"<{title}>(.*?)</{title}>", re.DOTALL)
+    abstracts = re.compile(rf"<{abstract}(?: [^<>]*)?>(.*?)</{abstract}>", re.DOTALL)
+
+    def texts(archive: Path) -> Iterator[str]:
+        for document in texts_of(archive, pattern):
+            for paper in entries.findall(document.replace("\\n", " ").replace('\\"', '"')):
+                heading = titles.search(paper)
+                body = " ".join(abstracts.findall(paper)).strip()
+                if heading and not heading[1].startswith("["):  # brackets: translated from another language
+                    name = " ".join(heading[1].split()).rstrip(".")
+                    yield name
+                    if body:
+                        yield f"{name}{'' if name.endswith('?') else '.'} {body}"
+                        yield from passages(body)
+
+    return texts
+
+
+def read_mail(pattern: str) -> Reader:
+    """A reader of plain e-mail: the subject, and the paragraphs without headers, quotations and signatures."""
+
+    def texts(archive: Path) -> Iterator[str]:
+        for message in texts_of(archive, pattern):
+            head, _, body = message.replace("\r\n", "\n").partition("\n\n")
+            if "multipart/" in head or "text/html" in head or "base64" in head:
+                continue
+            if subject := MAIL_SUBJECT.search(head):
+                yield subject[1]
+            for part in MAIL_END.split(MAIL_QUOTE.sub("", body))[0].split("\n\n"):
+                if not MAIL_NOTE.search(part):
+                    yield from passages(part)
 
     return texts
 

@@ -230,6 +230,30 @@ def test_speeches_come_without_speakers_and_applause(tmp_path):
     assert texts == ["We will not go back to that.", "The time has come to act."]
 
 
+def test_papers_give_title_and_abstract_together_and_apart(tmp_path):
+    paper = (
+        "<Entry><Title>Heat in\n thin wings.</Title><Abs Label='A'>Wings get hot in flight at high speed.</Abs>"
+        "<Abs>We measured how hot they get.</Abs></Entry>"
+    )
+    translated = "<Entry><Title>[Warm wings.]</Title><Abs>This was written in another language.</Abs></Entry>"
+    untold = "<Entry><Title>Is it cold?</Title></Entry>"
+    archive = wheel(tmp_path / "a.whl", {"data/a.xml": f"<All>{paper}{translated}{untold}</All>"})
+    read = special_readers.read_papers(r"\.xml$", entry="Entry", title="Title", abstract="Abs")
+    body = "Wings get hot in flight at high speed. We measured how hot they get."
+    found = list(read(archive))
+    assert found[:2] == ["Heat in thin wings", f"Heat in thin wings. {body}"]
+    assert found[-1] == "Is it cold?" and not any("another language" in text for text in found)
+    assert "We measured how hot they get." in found
+
+
+def test_mail_gives_subject_and_own_words(tmp_path):
+    head = "From: a@example.org\nSubject: Re: [list] Fwd: Old radios\n"
+    body = "Bob wrote:\n> Are they any good?\n\nThey are good if you\nrepair them.\n\n-- \nSent by Alice today."
+    page = "Content-Type: text/html\nSubject: Buy now\n\n<p>Only today.</p>"
+    archive = wheel(tmp_path / "a.whl", {"ham/1.txt": f"{head}\n{body}", "ham/2.txt": page})
+    assert list(special_readers.read_mail(r"\.txt$")(archive)) == ["Old radios", "They are good if you repair them."]
+
+
 def test_an_encyclopedia_gives_paragraphs_and_sentences(tmp_path):
     article = "{{Box|x={{y}}}}\n'''Tin''' is a [[metal]]. It melts.\n== Use ==\n* cans"
     with zipfile.ZipFile(tmp_path / "w.whl", "w") as archive:
