@@ -1,14 +1,15 @@
-"""Mix the weights of two models of the same shape, and write them over those of the second one.
+"""Mix the weights of models of the same shape, and write them over those of the first one.
 
-    python recipes/mix.py START TRAINED SHARE
+    python recipes/mix.py TRAINED OTHER=SHARE [OTHER=SHARE ...]
 
-A SHARE of 0.7 goes seven tenths of the way from START to TRAINED. Both are folders with weights in int8. The card of
-the second one then says so.
+Each OTHER counts its SHARE, and TRAINED counts the rest to 1: with twinvec-mini-first=0.3, the weights go seven tenths
+of the way from it to TRAINED. All are folders with weights in int8. The card of TRAINED then says so.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,44 +22,59 @@ from twinvec.types import Array
 TRAINED_AS = "The weights are those of step"  # how the line of a card begins that tells of the training
 
 
-def mix(start: Path, trained: Path, share: float) -> dict[str, Array]:
-    """The mean of the weights of both folders, those of ``trained`` counting ``share``."""
-    first, second = (read_weights(folder) for folder in (start, trained))
-    if {name: array.shape for name, array in first.items()} != {name: array.shape for name, array in second.items()}:
-        sys.exit(f"{start} and {trained} do not have the same shape. Nothing was changed.")
-    return {name: np.asarray((1 - share) * first[name] + share * second[name], dtype=np.float32) for name in second}
+def mix(shares: Mapping[Path, float]) -> dict[str, Array]:
+    """The sum of the weights of some folders, each times its share."""
+    total: dict[str, Array] = {}
+    for folder, share in shares.items():
+        weights = read_weights(folder)
+        if total and {name: each.shape for name, each in weights.items()} != {
+            n: each.shape for n, each in total.items()
+        }:
+            sys.exit(f"{folder} does not have the shape of the others. Nothing was changed.")
+        for name, each in weights.items():
+            total[name] = np.asarray(total.get(name, 0) + share * each, dtype=np.float32)
+    return total
 
 
-def with_note(card: str, start: str, share: float) -> str:
+def with_note(card: str, others: Mapping[str, float]) -> str:
     """The card with a sentence on the mix after the one on the training.
 
-    >>> print(with_note("The weights are those of step 9.\\n\\n## Data", "first", 0.7))
+    >>> print(with_note("The weights are those of step 9.\\n\\n## Data", {"first": 0.3}))
     The weights are those of step 9.
-    Then they were mixed with those of first, 0.7 to 0.3. The score is from before the mix.
+    Then they were mixed with those of first (0.3). The score is from before the mix.
     <BLANKLINE>
     ## Data
     """
-    note = f"Then they were mixed with those of {start}, {share:g} to {1 - share:g}. The score is from before the mix."
+    named = " and ".join(f"{name} ({share:g})" for name, share in others.items())
+    note = f"Then they were mixed with those of {named}. The score is from before the mix."
     lines = [f"{line}\n{note}" if line.startswith(TRAINED_AS) else line for line in card.split("\n")]
     return "\n".join(lines)
 
 
+def read_shares(arguments: list[str]) -> dict[Path, float]:
+    """The other folders with their shares."""
+    shares = {}
+    for argument in arguments:
+        name, _, value = argument.rpartition("=")
+        try:
+            shares[Path(name)] = float(value)
+        except ValueError:
+            sys.exit(f"Write FOLDER=SHARE with a number, not {argument!r}. Nothing was changed.")
+    return shares
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    start, folder = map(Path, sys.argv[1:3])
-    try:
-        share = float(sys.argv[3])
-    except ValueError:
-        sys.exit(f"SHARE must be a number, got {sys.argv[3]!r}. Nothing was changed.")
-    for each in (start, folder):
+    target, others = Path(sys.argv[1]), read_shares(sys.argv[2:])
+    for each in (target, *others):
         if not (each / "model.safetensors").is_file():
             sys.exit(f"{each} has no model.safetensors. Nothing was changed.")
-    content = save(pack_int8(mix(start, folder, share)), metadata={"format": "pt"})
-    with new_file(folder / "model.safetensors", replace=True) as file:
-        file.write(content)
-    card = folder / "README.md"
+    mixed = mix({target: 1 - sum(others.values()), **others})
+    with new_file(target / "model.safetensors", replace=True) as file:
+        file.write(save(pack_int8(mixed), metadata={"format": "pt"}))
+    card = target / "README.md"
     if card.is_file():
-        text = with_note(card.read_text(encoding="utf-8"), start.name, share)
+        text = with_note(card.read_text(encoding="utf-8"), {folder.name: share for folder, share in others.items()})
         with new_file(card, replace=True) as file:
             file.write(text.encode("utf-8"))
