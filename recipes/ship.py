@@ -32,7 +32,8 @@ trained on {texts:,} texts without labels, after {removed:,} texts that occur in
 {lines}
 """
 TEACHERS = {
-    "twinvec-mini": """The recipe above is that of the second stage; recipes/mini.toml is the first one. The teachers were all-MiniLM-L6-v2, all-mpnet-base-v2 and granite-embedding-30m-english (all Apache-2.0), and gte-small
+    "twinvec-mini": """The recipe above is that of the second stage; recipes/mini.toml is the first one. The
+teachers were all-MiniLM-L6-v2, all-mpnet-base-v2 and granite-embedding-30m-english (all Apache-2.0), and gte-small
 (MIT).""",
     "twinvec-static": "The teachers were all-MiniLM-L6-v2 and all-mpnet-base-v2, both licensed under Apache-2.0.",
 }
