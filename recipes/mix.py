@@ -67,6 +67,8 @@ if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     target, others = Path(sys.argv[1]), read_shares(sys.argv[2:])
+    if target in others or not np.isfinite(list(others.values())).all():
+        sys.exit("Give other folders than TRAINED, and finite shares. Nothing was changed.")
     for each in (target, *others):
         if not (each / "model.safetensors").is_file():
             sys.exit(f"{each} has no model.safetensors. Nothing was changed.")
