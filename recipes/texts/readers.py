@@ -34,10 +34,10 @@ BLOCK_END = re.compile(r"</(?:p|li|dd|td|h\d|note|important)>|<br ?/?>|\n(?=\s*(
 
 
 def read_columns(*columns: str) -> Reader:
-    """A reader of a gzipped table of the data folder: the cells of these columns."""
+    """A reader of a table, gzipped or not: the cells of these columns."""
 
     def texts(file: Path) -> Iterator[str]:
-        with gzip.open(file, "rt", encoding="utf-8", newline="") as lines:
+        with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8", newline="") as lines:
             for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
                 yield from (row[column] for column in columns)
 

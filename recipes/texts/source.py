@@ -12,7 +12,7 @@ __all__ = ["Package", "Source"]
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package of a registry in one version, or a table of the data folder (registry ``data``).
+    """A package of a registry in one version, or a table of the data folder (``data``) or of ours (``ours``).
 
     ``license`` is that of the package; if the texts have their own license, it follows after a semicolon.
     """
@@ -35,3 +35,4 @@ class Source:
     cap_long: int = 0  # texts of 60 or more words at most
     min_words: int = MIN_WORDS
     is_kept: bool = False  # not reduced when the collection is thinned
+    as_is: bool = False  # written for this project: taken whole, whether or not it is prose

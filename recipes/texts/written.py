@@ -1,4 +1,4 @@
-"""Generated sources: questions, opinions and captions, from templates and WordNet's words."""
+"""Texts written for this project: by template with WordNet's words, and one by one (the folder ``written``)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,28 @@ from texts.general import WORDNET
 from texts.generated import read_generated
 from texts.opinion_templates import OPINIONS, opinion_words
 from texts.question_templates import QUESTIONS, question_words
-from texts.source import Source
+from texts.readers import read_columns
+from texts.source import Package, Source
 
-__all__ = ["WRITTEN"]
+__all__ = ["ABSTRACTS", "NAMES", "WRITTEN"]
 
 PACKAGE = replace(WORDNET, license="WordNet 3.1; templates Apache-2.0 (ours)")
+
+PAIRS = {
+    "everyday": "everyday",
+    "news": "news",
+    "service": "reviews, requests, complaints",
+    "forum": "advice, opinions, facts, captions",
+}
+TEXTS = {"world": "news", "press": "news", "mixed": "definitions, advice, opinions, captions"}
+ABSTRACTS = "ours-abstract"  # with their titles and questions
+MOST = 100_000  # all
+
+
+def _ours(name: str, kind: str, *columns: str) -> Source:
+    package = Package("ours", f"recipes/written/{name}.tsv", "1", "Apache-2.0 (ours)")
+    return Source(f"ours-{name}", kind, package, read_columns(*columns), MOST, MOST, as_is=True)
+
 
 WRITTEN = (
     Source(
@@ -40,4 +57,9 @@ WRITTEN = (
         15_000,
         is_kept=True,
     ),
+    *(_ours(name, kind, "english") for name, kind in PAIRS.items()),
+    *(_ours(name, kind, "text") for name, kind in TEXTS.items()),
+    _ours("abstract", "abstracts of reports", "title", "question", "other_question", "abstract"),
 )
+
+NAMES = frozenset(source.name for source in WRITTEN if source.package.registry == "ours")  # not by template
