@@ -35,9 +35,9 @@ MOST_SHORT = {
     "conventions": 500,
     "current-events": 500,
     **dict.fromkeys(NAMES, 300),
-    ABSTRACTS: 0,
+    **dict.fromkeys(ABSTRACTS, 0),
 }
-MOST_LONG = {ABSTRACTS: 10_000}
+MOST_LONG = dict.fromkeys(ABSTRACTS, 10_000)
 MOST_OTHERS, MOST_LONG_OTHERS = 60, 350  # of each other source
 WORDS = 6, 30
 DROPPED, PART = 0.2, (0.45, 0.8)
@@ -129,7 +129,7 @@ def main(path: Path) -> None:
     contexts = read_contexts(text for _, text in rows)
     short = choose(rows, lambda n: WORDS[0] <= n <= WORDS[1], MOST_SHORT, MOST_OTHERS)
     long = choose(rows, lambda n: n >= LONG_WORDS, MOST_LONG, MOST_LONG_OTHERS)
-    searches = [text for source, text in rows if source == ABSTRACTS and len(text.split()) < LONG_WORDS]
+    searches = [text for source, text in rows if source in ABSTRACTS and len(text.split()) < LONG_WORDS]
     files = {
         "variants": [each for text in short for each in variants(text, contexts)],
         "passages": [*searches, *(each for text in long for each in passages(text))],

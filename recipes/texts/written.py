@@ -22,8 +22,16 @@ PAIRS = {
     "service": "reviews, requests, complaints",
     "forum": "advice, opinions, facts, captions",
 }
-TEXTS = {"world": "news", "press": "news", "mixed": "definitions, advice, opinions, captions"}
-ABSTRACTS = "ours-abstract"  # with their titles and questions
+TEXTS = {
+    "world": "news",
+    "press": "news",
+    "headlines": "headlines",
+    "reports": "news",
+    "mixed": "definitions, advice, opinions, captions",
+    "talk": "forum posts, questions, answers",
+    "senses": "definitions, captions",
+}
+SEARCHES = "abstract", "papers", "studies"  # abstracts with their titles and questions
 MOST = 100_000  # all
 
 
@@ -59,7 +67,8 @@ WRITTEN = (
     ),
     *(_ours(name, kind, "english") for name, kind in PAIRS.items()),
     *(_ours(name, kind, "text") for name, kind in TEXTS.items()),
-    _ours("abstract", "abstracts of reports", "title", "question", "other_question", "abstract"),
+    *(_ours(name, "abstracts of reports", "title", "question", "other_question", "abstract") for name in SEARCHES),
 )
 
 NAMES = frozenset(source.name for source in WRITTEN if source.package.registry == "ours")  # not by template
+ABSTRACTS = frozenset(f"ours-{name}" for name in SEARCHES)
