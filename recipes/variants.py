@@ -4,9 +4,9 @@
     python recipes/variants.py recipes/texts.tsv.gz
 
 Writes to the same folder: variants.tsv.gz, short texts, each with three variants; passages.tsv.gz, long texts, each
-with a passage and a few words like a query, and the titles and questions of abstracts written for this project. How
-similar a text and its variant are is for the teachers to say. The digest of a text decides whether it is taken, and
-what its variants are.
+with a passage and a few words like a query; searches.tsv.gz, the same of the abstracts written for this project, with
+their titles and questions. How similar a text and its variant are is for the teachers to say. The digest of a text
+decides whether it is taken, and what its variants are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_SHORT = {
     **dict.fromkeys(NAMES, 300),
     **dict.fromkeys(ABSTRACTS, 0),
 }
-MOST_LONG = dict.fromkeys(ABSTRACTS, 10_000)
+MOST_LONG = dict.fromkeys(ABSTRACTS, 0)  # all are in searches.tsv.gz
 MOST_OTHERS, MOST_LONG_OTHERS = 60, 350  # of each other source
 WORDS = 6, 30
 DROPPED, PART = 0.2, (0.45, 0.8)
@@ -123,16 +123,17 @@ def choose(
 
 
 def main(path: Path) -> None:
-    """Write both files."""
+    """Write the files."""
     lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:]
     rows = [(source, text) for source, _, text in (line.partition("\t") for line in lines)]
     contexts = read_contexts(text for _, text in rows)
     short = choose(rows, lambda n: WORDS[0] <= n <= WORDS[1], MOST_SHORT, MOST_OTHERS)
     long = choose(rows, lambda n: n >= LONG_WORDS, MOST_LONG, MOST_LONG_OTHERS)
-    searches = [text for source, text in rows if source in ABSTRACTS and len(text.split()) < LONG_WORDS]
+    ours = [text for source, text in rows if source in ABSTRACTS]
     files = {
         "variants": [each for text in short for each in variants(text, contexts)],
-        "passages": [*searches, *(each for text in long for each in passages(text))],
+        "passages": [each for text in long for each in passages(text)],
+        "searches": [each for text in ours for each in (passages(text) if len(text.split()) >= LONG_WORDS else [text])],
     }
     for name, texts in files.items():
         out = path.with_name(f"{name}.tsv.gz")
