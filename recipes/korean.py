@@ -11,18 +11,23 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 from bilingual.teachers import make_pool, own_vectors, teacher_vectors
-from bilingual.texts import Texts, collect, common_pieces
+from bilingual.texts import TRAIN_PART, Pair, Texts, collect, common_pieces
 from bilingual.training import DevSets, Lesson, Settings, draw_curve, train
 from twinvec.baselines.use import convert_use
 from twinvec.baselines.use_torch import UseNetwork
 from twinvec.errors import TwinvecError
 from twinvec.files import write_json
+
+TRAIN_SHARE = 0.4
 
 
 @click.command(help=__doc__)
@@ -81,9 +86,16 @@ def make_lesson(network: UseNetwork, texts: Texts, teachers: tuple[str, ...], st
         other_korean=network.rows([pair.korean for pair in texts.others]),
         korean_rows=network.rows(list(texts.korean)),
         english=make_pool(vectors[:n]),
-        pairs=make_pool(vectors[n:]),
+        pairs=make_pool(vectors[n:], chances(texts.pairs)),
         korean=make_pool(own_vectors(start, list(texts.korean), cache)),
     )
+
+
+def chances(pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    """Those of the pairs to be drawn: the train part of STSb has a fixed share, whatever the number of the others."""
+    is_train = np.array([pair.source == TRAIN_PART for pair in pairs])
+    weights = np.where(is_train, TRAIN_SHARE / is_train.sum(), (1 - TRAIN_SHARE) / (~is_train).sum())
+    return weights / weights.sum()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Divide the collected texts by who teaches them, for recipes/mini-second.toml.
+"""Divide the collected texts by who teaches them, for recipes/mini-second.toml and mini-third.toml.
 
     python recipes/gather.py recipes/texts.tsv.gz --data $TWINVEC_DATA --most 400000 --most-long 60000
     python recipes/parts.py recipes/texts.tsv.gz

@@ -32,12 +32,12 @@ trained on {texts:,} texts without labels, after {removed:,} texts that occur in
 {lines}
 """
 TEACHERS = {
-    "twinvec-mini": """The recipe above is that of the second stage; recipes/mini.toml is the first one. The
-teachers were all-MiniLM-L6-v2, all-mpnet-base-v2 and granite-embedding-30m-english (all Apache-2.0), and gte-small
-(MIT).""",
+    "twinvec-mini": """The recipe above is that of the third stage; recipes/mini.toml and mini-second.toml are those
+before. The teachers were all-MiniLM-L6-v2, all-mpnet-base-v2 and granite-embedding-30m-english (all Apache-2.0), and
+gte-small (MIT).""",
     "twinvec-static": "The teachers were all-MiniLM-L6-v2 and all-mpnet-base-v2, both licensed under Apache-2.0.",
 }
-FIRST_STAGE, ORIGIN = "twinvec-mini-first", "all-MiniLM-L6-v2"
+STAGE_BEFORE, ORIGIN = "twinvec-mini-second", "all-MiniLM-L6-v2"
 LOG_EVERY = 10  # steps; the full log is large and adds little
 
 
@@ -80,7 +80,7 @@ def card(trained: Path, record: dict[str, Any]) -> str:
         .read_text(encoding="utf-8")
         .replace("---\n", "---\nlanguage: en\nlicense: apache-2.0\n", 1)
     )
-    start = start.replace(f"base_model: {FIRST_STAGE}", f"base_model: {ORIGIN}")
+    start = start.replace(f"base_model: {STAGE_BEFORE}", f"base_model: {ORIGIN}")
     start = start.replace(
         "`training/` holds this recipe, the log and the learning curve.", "The log is in docs/models."
     )

@@ -1,4 +1,4 @@
-"""Write texts with variants of each: words left out, words replaced, or only a part, for recipes/mini-second.toml.
+"""Write texts with variants of each: words left out, words replaced, or only a part, for the second and third stage.
 
     python recipes/gather.py recipes/texts.tsv.gz --data $TWINVEC_DATA --most 400000 --most-long 60000
     python recipes/variants.py recipes/texts.tsv.gz

@@ -24,10 +24,15 @@ N_NEIGHBORS = 16
 
 
 class Pool:
-    """Texts with the vectors of their teacher, ``(texts, width)``, and the nearest others of each."""
+    """Texts with the vectors of their teacher, ``(texts, width)``, and the nearest others of each.
 
-    def __init__(self, vectors: Vectors, neighbors: NDArray[np.int64]) -> None:
-        self.vectors, self.neighbors = vectors, neighbors
+    ``chances`` are those of the texts to be drawn, with the sum 1; without them, all are alike.
+    """
+
+    def __init__(
+        self, vectors: Vectors, neighbors: NDArray[np.int64], chances: NDArray[np.float64] | None = None
+    ) -> None:
+        self.vectors, self.neighbors, self.chances = vectors, neighbors, chances
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -37,19 +42,19 @@ class Pool:
 
         Texts at random are nearly all unlike each other, and teach little about those that are alike.
         """
-        first = random.choice(len(self), size=-(-n // group), replace=False)
+        first = random.choice(len(self), size=-(-n // group), replace=False, p=self.chances)
         columns = random.permuted(np.tile(np.arange(self.neighbors.shape[1]), (len(first), 1)), axis=1)[:, : group - 1]
         near = np.take_along_axis(self.neighbors[first], columns, axis=1)
         return np.fromiter(dict.fromkeys(np.concatenate([first[:, None], near], axis=1).ravel().tolist()), np.int64)[:n]
 
 
-def make_pool(vectors: Vectors) -> Pool:
+def make_pool(vectors: Vectors, chances: NDArray[np.float64] | None = None) -> Pool:
     """A pool of texts with the neighbors that they have in it."""
     k = min(N_NEIGHBORS + 1, len(vectors))
     found = search(vectors, vectors, k=k).ids
     own = np.arange(len(vectors))[:, None]
     others = np.argsort(found == own, axis=1, kind="stable")[:, : k - 1]  # itself last, wherever it was
-    return Pool(vectors, np.take_along_axis(found, others, axis=1).astype(np.int64))
+    return Pool(vectors, np.take_along_axis(found, others, axis=1).astype(np.int64), chances)
 
 
 def teacher_vectors(teachers: Sequence[str], texts: Sequence[str], cache: Path) -> Vectors:

@@ -18,7 +18,7 @@ from pathlib import Path
 from texts.contamination import clash, evaluation_texts
 from twinvec.model.tokenizer import read_sentencepiece
 
-__all__ = ["EVERYDAY", "Pair", "Texts", "collect", "common_pieces", "read_rows"]
+__all__ = ["EVERYDAY", "TRAIN_PART", "Pair", "Texts", "collect", "common_pieces", "read_rows"]
 
 WRITTEN = Path(__file__).parents[1] / "written"  # pairs written for this project
 OURS = ("ours-everyday", "ours-news", "ours-service", "ours-forum")
