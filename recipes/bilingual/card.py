@@ -31,6 +31,7 @@ LICENSES = {
     "assembly-bills": "CC BY 4.0",
     "stylekqc": "CC BY-SA 4.0",
     "chatbot": "MIT",
+    "ours": "Apache-2.0 (written for this project)",
 }
 
 CARD = """---

@@ -20,7 +20,8 @@ from twinvec.model.tokenizer import read_sentencepiece
 
 __all__ = ["EVERYDAY", "TRAIN_PART", "Pair", "Texts", "collect", "common_pieces", "read_rows"]
 
-WRITTEN = Path(__file__).parents[1] / "written"  # pairs written for this project
+WRITTEN = Path(__file__).parents[1] / "written"  # texts written for this project
+OURS_ENGLISH = ("ours-world", "ours-press", "ours-headlines", "ours-reports", "ours-mixed", "ours-talk", "ours-senses")
 OURS = ("ours-everyday", "ours-news", "ours-service", "ours-forum")
 EVERYDAY = ("tatoeba", "cataclysm", "stsb-train", *OURS)  # sources of everyday language, which are taken whole
 MOST = {"cataclysm": 5_000}  # lines of a game, which are of few topics
@@ -55,7 +56,7 @@ class Texts:
     ``pairs`` are of everyday language, ``others`` technical or old.
     """
 
-    english: tuple[str, ...]
+    english: Mapping[str, str]  # text -> source
     pairs: tuple[Pair, ...]
     others: tuple[Pair, ...]
     korean: Mapping[str, str]  # text -> source
@@ -64,9 +65,8 @@ class Texts:
     def counts(self) -> dict[str, int]:
         """The number of texts or pairs of each source."""
         pairs, others = (Counter(pair.source for pair in part) for part in (self.pairs, self.others))
-        korean = Counter(self.korean.values())
-        counts = {"SNLI and MultiNLI": len(self.english)}
-        return counts | {name: found[name] for found in (pairs, others, korean) for name in sorted(found)}
+        english, korean = Counter(self.english.values()), Counter(self.korean.values())
+        return {name: found[name] for found in (english, pairs, others, korean) for name in sorted(found)}
 
 
 def collect(data: Path) -> Texts:
@@ -81,12 +81,12 @@ def collect(data: Path) -> Texts:
             removed[f"{source}: {owner}"] += 1
         return owner is None
 
-    english = [text for name, most in PREMISES.items() for text in _nli(data, name, most) if is_free(name, text)]
+    english = {text: source for source, text in _english(data) if is_free(source, text)}
     pairs = [pair for pair in _pairs(data) if is_free(pair.source, pair.english, pair.korean)]
     korean = {text: source for source, text in _korean(data) if is_free(source, text)}
     in_pairs = {pair.english for pair in pairs}
     return Texts(
-        english=tuple(dict.fromkeys(text for text in english if text not in in_pairs)),
+        english={text: source for text, source in english.items() if text not in in_pairs},
         pairs=tuple(pair for pair in pairs if pair.source in EVERYDAY),
         others=tuple(pair for pair in pairs if pair.source not in EVERYDAY),
         korean=korean,
@@ -110,11 +110,20 @@ def _all_texts(data: Path) -> Iterator[str]:
         yield from (row["en"], row["ko"])
     for row in read_rows(data, "parallel/ko"):
         yield row["text"]
-    for pair in _ours():
-        yield from (pair.english, pair.korean)
+    for source in (*OURS_ENGLISH, *OURS):
+        for row in _written(source):
+            yield from row.values()
     for name in PREMISES:
         for row in read_rows(data, name):
             yield from (row["premise"], row["hypothesis"])
+
+
+def _english(data: Path) -> Iterator[tuple[str, str]]:
+    """Source and text of English without translation."""
+    for name, most in PREMISES.items():
+        yield from (("SNLI and MultiNLI", text) for text in _nli(data, name, most))
+    for source in OURS_ENGLISH:
+        yield from ((source, row["text"]) for row in _written(source) if len(row["text"].split()) <= MAX_WORDS)
 
 
 def _nli(data: Path, name: str, most: int) -> list[str]:
@@ -142,9 +151,12 @@ def _pairs(data: Path) -> list[Pair]:
 
 def _ours() -> Iterator[Pair]:
     for source in OURS:
-        with (WRITTEN / f"{source.removeprefix('ours-')}.tsv").open(encoding="utf-8", newline="") as lines:
-            for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
-                yield Pair(source, row["english"], row["korean"])
+        yield from (Pair(source, row["english"], row["korean"]) for row in _written(source))
+
+
+def _written(source: str) -> Iterator[dict[str, str]]:
+    with (WRITTEN / f"{source.removeprefix('ours-')}.tsv").open(encoding="utf-8", newline="") as lines:
+        yield from csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def _train_part(data: Path) -> Iterator[Pair]:

@@ -42,8 +42,8 @@ Rows = Sequence[Sequence[int]]
 class Settings:
     """The settings of a training."""
 
-    steps: int = 800
-    n_english: int = 48
+    steps: int = 2_000
+    n_english: int = 64
     n_pairs: int = 96
     n_others: int = 32
     n_korean: int = 64
