@@ -10,13 +10,11 @@ Short texts written for this project go to ours.tsv.gz. The digest of a text dec
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from split import LONG_WORDS, number_of
+from texts.output import Rows, derive
 from texts.written import NAMES
 from twinvec.data.sentences import split_sentences
 
@@ -72,23 +70,13 @@ def sentences_of(long: list[str]) -> list[str]:
     return list(found)
 
 
-def main(path: Path) -> None:
-    """Write the four files."""
-    lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:]
-    rows = [(source, text) for source, _, text in (line.partition("\t") for line in lines)]
+def files(rows: Rows) -> dict[str, list[str]]:
+    """The texts of each file."""
     short, long = choose(rows)
     both, one = divide(short)
     ours = [text for source, text in rows if source in NAMES and len(text.split()) < LONG_WORDS]
-    for name, texts in (("one", one), ("both", both), ("ours", ours), ("long", [*long, *sentences_of(long)])):
-        out = path.with_name(f"{name}.tsv.gz")
-        content = "".join(f"{text}\n" for text in ("text", *texts))
-        out.write_bytes(gzip.compress(content.encode("utf-8"), mtime=0))
-        print(f"{out}: {len(texts):,} texts")
+    return {"one": one, "both": both, "ours": ours, "long": [*long, *sentences_of(long)]}
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or not sys.argv[1].endswith(".tsv.gz"):
-        sys.exit(__doc__)
-    if not Path(sys.argv[1]).is_file():
-        sys.exit(f"{sys.argv[1]} is missing. Write it with recipes/gather.py. Nothing was written.")
-    main(Path(sys.argv[1]))
+    derive(__doc__, files)

@@ -11,14 +11,12 @@ decides whether it is taken, and what its variants are.
 
 from __future__ import annotations
 
-import gzip
 import random
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from split import LONG_WORDS, number_of
+from texts.output import Rows, derive
 from texts.written import ABSTRACTS, NAMES
 from twinvec.data.sentences import split_sentences
 
@@ -122,29 +120,20 @@ def choose(
     return [text for name, texts in by_source.items() for text in sorted(texts, key=number_of)[: caps.get(name, most)]]
 
 
-def main(path: Path) -> None:
-    """Write the files."""
-    lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:]
-    rows = [(source, text) for source, _, text in (line.partition("\t") for line in lines)]
+def files(rows: Rows) -> dict[str, dict[str, None]]:
+    """The texts of each file, each once."""
     contexts = read_contexts(text for _, text in rows)
     short = choose(rows, lambda n: WORDS[0] <= n <= WORDS[1], MOST_SHORT, MOST_OTHERS)
     long = choose(rows, lambda n: n >= LONG_WORDS, MOST_LONG, MOST_LONG_OTHERS)
     ours = [text for source, text in rows if source in ABSTRACTS]
-    files = {
-        "variants": [each for text in short for each in variants(text, contexts)],
-        "passages": [each for text in long for each in passages(text)],
-        "searches": [each for text in ours for each in (passages(text) if len(text.split()) >= LONG_WORDS else [text])],
+    return {
+        "variants": dict.fromkeys(each for text in short for each in variants(text, contexts)),
+        "passages": dict.fromkeys(each for text in long for each in passages(text)),
+        "searches": dict.fromkeys(
+            each for text in ours for each in (passages(text) if len(text.split()) >= LONG_WORDS else [text])
+        ),
     }
-    for name, texts in files.items():
-        out = path.with_name(f"{name}.tsv.gz")
-        unique = dict.fromkeys(texts)
-        out.write_bytes(gzip.compress("".join(f"{text}\n" for text in ("text", *unique)).encode("utf-8"), mtime=0))
-        print(f"{out}: {len(unique):,} texts")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or not sys.argv[1].endswith(".tsv.gz"):
-        sys.exit(__doc__)
-    if not Path(sys.argv[1]).is_file():
-        sys.exit(f"{sys.argv[1]} is missing. Write it with recipes/gather.py. Nothing was written.")
-    main(Path(sys.argv[1]))
+    derive(__doc__, files)

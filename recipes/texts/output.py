@@ -1,19 +1,25 @@
-"""Write the texts as a gzipped table, whose bytes depend only on its content, and a record of the sources."""
+"""Write the texts as a gzipped table, whose bytes depend only on its content, and a record of the sources.
+
+Scripts that choose texts from such a table for training read it here, and write them.
+"""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import json
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from texts.cleaning import LONG_WORDS
 from texts.gathering import Gathered
 from twinvec.files import new_file
 
-__all__ = ["write"]
+__all__ = ["Rows", "derive", "write"]
+
+Rows = Sequence[tuple[str, str]]  # source and text
 
 
 def write(gathered: Sequence[Gathered], out: Path) -> None:
@@ -59,3 +65,19 @@ def _source_record(each: Gathered) -> dict[str, object]:
         "words": sum(len(text.split()) for text in each.texts),
         "removed": each.removed.total(),
     }
+
+
+def derive(usage: str | None, choose: Callable[[Rows], Mapping[str, Collection[str]]]) -> None:
+    """The main function of a script: read the table that its argument names, and write files of texts beside it."""
+    if len(sys.argv) != 2 or not sys.argv[1].endswith(".tsv.gz"):
+        sys.exit(usage)
+    path = Path(sys.argv[1])
+    if not path.is_file():
+        sys.exit(f"{path} is missing. Write it with recipes/gather.py. Nothing was written.")
+    lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()[1:]
+    rows = [(source, text) for source, _, text in (line.partition("\t") for line in lines)]
+    for name, texts in choose(rows).items():
+        out = path.with_name(f"{name}.tsv.gz")
+        content = "".join(f"{text}\n" for text in ("text", *texts))
+        out.write_bytes(gzip.compress(content.encode("utf-8"), mtime=0))
+        print(f"{out}: {len(texts):,} texts")
