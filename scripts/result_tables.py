@@ -66,6 +66,7 @@ RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "second-stage": models.dev_scores,
     "second-stage-tests": models.averages,
     "second-static-tests": models.averages,
+    "third-stage": models.dev_scores,
     "texts": models.texts,
     "korean": models.korean,
     "korean-seeds": models.korean,
