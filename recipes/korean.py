@@ -95,7 +95,7 @@ def chances(pairs: Sequence[Pair]) -> NDArray[np.float64]:
     """Those of the pairs to be drawn: the train part of STSb has a fixed share, whatever the number of the others."""
     is_train = np.array([pair.source == TRAIN_PART for pair in pairs])
     weights = np.where(is_train, TRAIN_SHARE / is_train.sum(), (1 - TRAIN_SHARE) / (~is_train).sum())
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 if __name__ == "__main__":
