@@ -5,6 +5,7 @@ No imports beyond the standard library: scripts/fuzz_server.py uses it too.
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import socket
@@ -120,7 +121,16 @@ def status_of(port: int, content: bytes, timeout: float = 30.0) -> int:
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
         try:
             connection.sendall(content)
-            connection.shutdown(socket.SHUT_WR)
+            _end_writing(connection)
             return read_status(connection)
         except (ConnectionError, BrokenPipeError):
             return 0
+
+
+def _end_writing(connection: socket.socket) -> None:
+    """Say that no more bytes follow, unless the server has answered and closed the connection by now."""
+    try:
+        connection.shutdown(socket.SHUT_WR)
+    except OSError as error:
+        if error.errno != errno.ENOTCONN:
+            raise
