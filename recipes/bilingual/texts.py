@@ -16,13 +16,13 @@ from itertools import islice
 from pathlib import Path
 
 from texts.contamination import clash, evaluation_texts
+from texts.written import PAIRS, TEXTS
 from twinvec.model.tokenizer import read_sentencepiece
 
 __all__ = ["EVERYDAY", "TRAIN_PART", "Pair", "Texts", "collect", "common_pieces", "read_rows"]
 
 WRITTEN = Path(__file__).parents[1] / "written"  # texts written for this project
-OURS_ENGLISH = ("ours-world", "ours-press", "ours-headlines", "ours-reports", "ours-mixed", "ours-talk", "ours-senses")
-OURS = ("ours-everyday", "ours-news", "ours-service", "ours-forum")
+OURS_ENGLISH, OURS = (tuple(f"ours-{name}" for name in names) for names in (TEXTS, PAIRS))
 EVERYDAY = ("tatoeba", "cataclysm", "stsb-train", *OURS)  # sources of everyday language, which are taken whole
 MOST = {"cataclysm": 5_000}  # lines of a game, which are of few topics
 OTHER_PAIRS = 4_000  # of each technical source, at most

@@ -27,11 +27,15 @@ def write(gathered: Sequence[Gathered], out: Path) -> None:
     lines = [f"{each.source.name}\t{text}\n" for each in gathered for text in each.texts]
     content = ("source\ttext\n" + "".join(lines)).encode()
     out.parent.mkdir(parents=True, exist_ok=True)
-    with new_file(out, replace=True) as raw, gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
-        file.write(content)
+    _write_packed(out, content)
     note = json.dumps(record(gathered, content), indent=2) + "\n"
     with new_file(record_path(out), replace=True) as raw:
         raw.write(note.encode())
+
+
+def _write_packed(out: Path, content: bytes) -> None:
+    with new_file(out, replace=True) as raw, gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
+        file.write(content)
 
 
 def record_path(out: Path) -> Path:
@@ -78,6 +82,5 @@ def derive(usage: str | None, choose: Callable[[Rows], Mapping[str, Collection[s
     rows = [(source, text) for source, _, text in (line.partition("\t") for line in lines)]
     for name, texts in choose(rows).items():
         out = path.with_name(f"{name}.tsv.gz")
-        content = "".join(f"{text}\n" for text in ("text", *texts))
-        out.write_bytes(gzip.compress(content.encode("utf-8"), mtime=0))
+        _write_packed(out, "".join(f"{text}\n" for text in ("text", *texts)).encode())
         print(f"{out}: {len(texts):,} texts")

@@ -12,7 +12,7 @@ from texts.question_templates import QUESTIONS, question_words
 from texts.readers import read_columns
 from texts.source import Package, Source
 
-__all__ = ["ABSTRACTS", "NAMES", "WRITTEN"]
+__all__ = ["ABSTRACTS", "NAMES", "PAIRS", "TEXTS", "WRITTEN"]
 
 PACKAGE = replace(WORDNET, license="WordNet 3.1; templates Apache-2.0 (ours)")
 
