@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -32,6 +33,7 @@ from twinvec.embedder import ModelEmbedder
 
 MEMORY = 80 << 20
 NODE = {"num_cpus": 1, "object_store_memory": MEMORY}
+PATIENCE_S = 120
 
 
 class Killer(logging.Handler):
@@ -87,27 +89,39 @@ def end(cluster, node, workers):
 
 
 def search_while_a_node_dies(cluster, node, folder, queries):
-    """The hits, and the number of shards that were started more than once because the node was killed."""
-    find, merge, marks = bulk_search._hits, bulk_search.merge_hits, Path(mkdtemp(dir=os.environ["TMPDIR"]))
+    """The hits, and the number of shards that were started more than once because the node was killed.
 
-    def slow_find(question, part):
-        (marks / f"{part.path.name}-{uuid4()}").touch()
-        time.sleep(0.3)
+    No shard is searched before the node is dead, so the node is always in the middle of one.
+    """
+    find, marks = bulk_search._hits, Path(mkdtemp(dir=os.environ["TMPDIR"]))
+    dead = marks / "dead"
+
+    def find_later(question, part):
+        (marks / f"{part.path.name}-{os.getpid()}-{uuid4().hex}").touch()
+        end_s = time.monotonic() + PATIENCE_S
+        while not dead.exists() and time.monotonic() < end_s:
+            time.sleep(0.05)
         return find(question, part)
 
-    def kill_and_merge(*hits):
-        if node in cluster.worker_nodes:
-            working = [each for each in workers_of(node) if "slow_find" in each.name()]
+    def kill():
+        end_s = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end_s:
+            working = [each for each in workers_of(node) if any(marks.glob(f"*-{each.pid}-*"))]
             if working:
                 end(cluster, node, working)
-        return merge(*hits)
+                break
+            time.sleep(0.05)
+        dead.touch()
 
-    bulk_search._hits, bulk_search.merge_hits = slow_find, kill_and_merge
+    bulk_search._hits = find_later
     try:
-        hits = search_shards(folder, queries, k=5, ray=cluster.address)
+        with ThreadPoolExecutor(1) as pool:
+            killed = pool.submit(kill)
+            hits = search_shards(folder, queries, k=5, ray=cluster.address)
+            killed.result()
     finally:
-        bulk_search._hits, bulk_search.merge_hits = find, merge
-    starts = Counter(mark.name[:-37] for mark in marks.iterdir())  # without the dash and the 36 characters of its id
+        bulk_search._hits = find
+    starts = Counter(mark.name.rsplit("-", 2)[0] for mark in marks.glob("*-*"))
     return hits, sum(count > 1 for count in starts.values())
 
 
