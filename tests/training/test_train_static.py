@@ -100,6 +100,33 @@ def test_a_table_is_not_wider_than_the_vectors_it_starts_from(tiny_bert):
         start_table(folder, tokenizer, 999, np.zeros(tokenizer.n_vocabulary, dtype=np.int64))
 
 
+def test_a_static_model_is_trained_further_from_its_table(recipe, tmp_path, tiny_bert):
+    run(recipe, tmp_path / "table")
+    still = replace(recipe, model=ModelPart(str(tmp_path / "table")), training=TrainSettings(learning_rate=1e-9))
+    run(still, tmp_path / "still")
+    assert np.allclose(similarities(tmp_path / "still"), similarities(tmp_path / "table"), atol=1e-5)
+    more = replace(still, model=ModelPart(str(tmp_path / "table"), static=12), training=TrainSettings(epochs=60))
+    more = replace(more, training=replace(more.training, learning_rate=1e-2), dev=None)
+    run(more, tmp_path / "more")
+    taught, before = (spearman(similarities(tmp_path / name), similarities(tiny_bert)) for name in ("more", "table"))
+    assert taught > before + 0.02
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"static": 8}, "static is 8, but the vectors of .* have the width 12"),
+        ({"layers": (0,)}, "is a static model: it has no layers"),
+        ({"pooling": "cls"}, "is a static model: it has no layers"),
+    ],
+)
+def test_settings_that_a_static_model_cannot_have_are_refused(recipe, tmp_path, changed, problem):
+    run(recipe, tmp_path / "table")
+    with pytest.raises(InputError, match=problem):
+        run(replace(recipe, model=ModelPart(str(tmp_path / "table"), **changed)), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_static_model_has_no_layers_to_choose():
     with pytest.raises(InputError, match="has no layers, feed_forward, special_tokens, pooling or projection"):
         ModelPart("x", static=8, layers=(0, 1))

@@ -139,8 +139,8 @@ class ModelPart:
     ``layers`` are the layers to keep, counted from 0, ``feed_forward`` the number of neurons to keep in each
     feed-forward layer, and ``special_tokens`` those to keep around a text; by default, all. ``projection`` adds a
     square matrix after the pooling, which starts with the best linear map to the first teacher's vectors. ``static``
-    trains a table of token vectors of this width instead of a bi-encoder. ``stored`` is the precision of the saved
-    weights.
+    trains a table of token vectors of this width instead of a bi-encoder; a table to start from keeps its width.
+    ``stored`` is the precision of the saved weights.
     ``codes`` is the number of codes of a poly-encoder.
 
     ``infersent`` and ``dan`` start from word vectors. ``hidden`` is the number of states of the LSTM in each direction,

@@ -118,7 +118,7 @@ PACKAGES = ("twinvec", "torch", "transformers", "tokenizers", "numpy")
 def write_card(path: Path, *, recipe: Recipe, finished: Finished, first: float | None) -> None:
     """Write ``README.md``, and the scores as ``training/scores.json``."""
     part = recipe.model
-    is_wk = part.network == "bi-encoder" and not part.static and isinstance(read_model_folder(path).readout, WK)
+    is_wk = part.network == "bi-encoder" and any(isinstance(each, WK) for each in read_model_folder(path).modules)
     is_words = part.network in WORD_NETWORKS
     reasons = {INT8: part.stored == "int8" and not is_words, ALL_LAYERS: is_wk, WORDS: is_words}
     only_ours = "".join(reason for reason, applies in reasons.items() if applies)

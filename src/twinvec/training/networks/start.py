@@ -35,11 +35,8 @@ def start_folder(part: ModelPart) -> ModelFolder:
     """The start model, with the pooling and max_tokens of the recipe."""
     folder = read_model_folder(find_model(part.start))
     if not folder.has_layers:
-        kind = "static model, a table of token vectors" if folder.is_static else "Universal Sentence Encoder"
-        raise InputError(
-            f"{folder.path} is a {kind}, which cannot be trained further.",
-            hint="Start from a model with a Transformer.",
-        )
+        _check_trainable(part, folder)
+        return replace(folder, max_tokens=part.max_tokens or folder.max_tokens)
     if part.pooling is not None and folder.readout != Pooling((part.pooling,), folder.readout.include_prompt):
         if len(folder.modules) > 1 and any(hasattr(module, "folder") for module in folder.modules):
             raise InputError(
@@ -48,6 +45,19 @@ def start_folder(part: ModelPart) -> ModelFolder:
             )
         folder = replace(folder, modules=(Pooling((part.pooling,)), *folder.modules[1:]))
     return replace(folder, max_tokens=part.max_tokens or folder.max_tokens)
+
+
+def _check_trainable(part: ModelPart, folder: ModelFolder) -> None:
+    """Refuse a model without layers, except a static one whose table is to be trained further."""
+    if folder.is_use:
+        problem = "is a Universal Sentence Encoder, which cannot be trained further."
+    elif part.network != "bi-encoder":
+        problem = f"is a static model, which cannot become a {part.network}."
+    elif part.is_smaller or part.pooling or part.projection:
+        problem = "is a static model: it has no layers, feed_forward, special_tokens, pooling or projection."
+    else:
+        return
+    raise InputError(f"{folder.path} {problem}", hint="Start from a model with a Transformer.")
 
 
 def pruned(part: ModelPart, folder: ModelFolder, *, work: Path, processes: Processes) -> ModelFolder:

@@ -12,14 +12,14 @@ from torch import Tensor, nn
 
 from twinvec.choices import StoredPrecision
 from twinvec.engine.batches import pad
-from twinvec.engine.static import fill_static
+from twinvec.engine.static import fill_static, read_table
 from twinvec.errors import InputError
 from twinvec.loading import load
 from twinvec.model.folder import ModelFolder
 from twinvec.model.tokenizer import Tokenizer
 from twinvec.types import Ids, Vectors
 
-__all__ = ["StaticNetwork", "start_table"]
+__all__ = ["StaticNetwork", "start_table", "stored_table"]
 
 TEXTS_PER_BATCH = 4096
 TOKENS_PER_BATCH = 512
@@ -83,3 +83,14 @@ def start_table(folder: ModelFolder, tokenizer: Tokenizer, width: int, counts: I
     components = vectors @ axes[:, np.argsort(-values, kind="stable")[:width]].astype(np.float32)
     weights = RARE / (RARE + counts / max(counts.sum(), 1))
     return np.ascontiguousarray(components * weights[:, None], dtype=np.float32)
+
+
+def stored_table(folder: ModelFolder, width: int | None, *, trust_pickle: bool = False) -> Vectors:
+    """The table of a static model, ``(n_vocabulary, width)``; ``width`` None accepts any."""
+    table = read_table(folder.backbone, trust_pickle=trust_pickle)
+    if width not in (None, table.shape[1]):
+        raise InputError(
+            f"static is {width}, but the vectors of {folder.path} have the width {table.shape[1]}.",
+            hint=f"Leave static out: the model keeps its width of {table.shape[1]}.",
+        )
+    return table

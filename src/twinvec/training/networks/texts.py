@@ -22,7 +22,7 @@ from twinvec.training.mined import scored_pairs
 from twinvec.training.networks.bi_encoder import Network
 from twinvec.training.networks.setup import Inputs
 from twinvec.training.networks.start import pruned, with_projection
-from twinvec.training.networks.static import StaticNetwork, start_table
+from twinvec.training.networks.static import StaticNetwork, start_table, stored_table
 from twinvec.training.objectives import build_objective
 from twinvec.training.processes import HEADS, Processes, seeded
 from twinvec.training.recipe import DataPart, ModelPart
@@ -38,7 +38,7 @@ N_FITTED = 20_000  # texts that decide the first weights of a projection
 
 
 class TextSetup:
-    """A bi-encoder, or a static table if the recipe has ``static``."""
+    """A bi-encoder, or a static table if the recipe has ``static`` or starts from one."""
 
     def __init__(self, inputs: Inputs, *, work: Path, processes: Processes) -> None:
         mined = (
@@ -53,7 +53,8 @@ class TextSetup:
             folder = with_projection(folder, work=work, processes=processes)
         self.axes: dict[str, Axes] = {}  # by teacher; those of the first data set with it
         self.tokenizer = load_tokenizer(folder.backbone, lower_case=folder.lower_case)
-        network: Network | StaticNetwork | None = None if part.static else self.make_network(folder)
+        is_table = bool(part.static) or folder.is_static
+        network: Network | StaticNetwork | None = None if is_table else self.make_network(folder)
         self.max_tokens = max_tokens(part, folder, network.n_positions if network else None)
         self.tables = [self.tokens(examples) for examples in inputs.data]
         if network is None:
@@ -114,7 +115,10 @@ class TextSetup:
 
 
 def _static(part: ModelPart, folder: ModelFolder, tokenizer: Tokenizer, tables: Sequence[TokenTable]) -> StaticNetwork:
-    """A table of token vectors, initialized with the start model's vector of each token."""
+    """A table of token vectors: that of a static start model, or one of its vectors of each token."""
+    if folder.is_static:
+        table = stored_table(folder, part.static, trust_pickle=part.trust_pickle)
+        return StaticNetwork(folder, tokenizer, table)
     assert part.static is not None
     counts = sum(np.bincount(table.ids, minlength=tokenizer.n_vocabulary) for table in tables)
     return StaticNetwork(folder, tokenizer, start_table(folder, tokenizer, part.static, np.asarray(counts)))
