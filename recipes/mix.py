@@ -36,19 +36,40 @@ def mix(shares: Mapping[Path, float]) -> dict[str, Array]:
     return total
 
 
-def with_note(card: str, others: Mapping[str, float]) -> str:
+def with_note(card: str, note: str) -> str:
     """The card with a sentence on the mix after the one on the training.
 
-    >>> print(with_note("The weights are those of step 9.\\n\\n## Data", {"first": 0.3}))
+    >>> print(with_note("The weights are those of step 9.\\n\\n## Data", "Then they were mixed."))
     The weights are those of step 9.
-    Then they were mixed with those of first (0.3). The score is from before the mix.
+    Then they were mixed. The score is from before.
     <BLANKLINE>
     ## Data
     """
-    named = " and ".join(f"{name} ({share:g})" for name, share in others.items())
-    note = f"Then they were mixed with those of {named}. The score is from before the mix."
-    lines = [f"{line}\n{note}" if line.startswith(TRAINED_AS) else line for line in card.split("\n")]
+    lines = [
+        f"{line}\n{note} The score is from before." if line.startswith(TRAINED_AS) else line
+        for line in card.split("\n")
+    ]
     return "\n".join(lines)
+
+
+def named(shares: Mapping[Path, float]) -> str:
+    """The names of folders with their shares, for a card.
+
+    >>> named({Path("models/first"): 0.3, Path("seed-1"): 0.4})
+    'first (0.3) and seed-1 (0.4)'
+    """
+    return " and ".join(f"{folder.name} ({share:g})" for folder, share in shares.items())
+
+
+def rewrite(target: Path, weights: Mapping[str, Array], note: str) -> None:
+    """Replace the weights of a folder, and say so on its card."""
+    with new_file(target / "model.safetensors", replace=True) as file:
+        file.write(save(dict(weights), metadata={"format": "pt"}))
+    card = target / "README.md"
+    if card.is_file():
+        text = with_note(card.read_text(encoding="utf-8"), note)
+        with new_file(card, replace=True) as file:
+            file.write(text.encode("utf-8"))
 
 
 def read_shares(arguments: list[str]) -> dict[Path, float]:
@@ -73,10 +94,4 @@ if __name__ == "__main__":
         if not (each / "model.safetensors").is_file():
             sys.exit(f"{each} has no model.safetensors. Nothing was changed.")
     mixed = mix({target: 1 - sum(others.values()), **others})
-    with new_file(target / "model.safetensors", replace=True) as file:
-        file.write(save(pack_int8(mixed), metadata={"format": "pt"}))
-    card = target / "README.md"
-    if card.is_file():
-        text = with_note(card.read_text(encoding="utf-8"), {folder.name: share for folder, share in others.items()})
-        with new_file(card, replace=True) as file:
-            file.write(text.encode("utf-8"))
+    rewrite(target, pack_int8(mixed), f"Then they were mixed with those of {named(others)}.")

@@ -1,11 +1,12 @@
-"""Divide the collected texts by who teaches them, for recipes/mini-second.toml and mini-third.toml.
+"""Divide the collected texts by who teaches them, for all stages after the first.
 
     python recipes/gather.py recipes/texts.tsv.gz --data $TWINVEC_DATA --most 400000 --most-long 60000
     python recipes/parts.py recipes/texts.tsv.gz
 
 Writes to the same folder: long.tsv.gz, texts of 60 or more words and one sentence of each; both.tsv.gz, short texts for
-a large teacher too, which is slow; one.tsv.gz, other short texts. Sources of which there is much of a kind have a cap.
-Short texts written for this project go to ours.tsv.gz. The digest of a text decides whether it is taken.
+a large teacher too, which is slow; wide.tsv.gz, more of them, for twinvec-static; one.tsv.gz, other short texts.
+Sources of which there is much of a kind have a cap. Short texts written for this project go to ours.tsv.gz. The digest
+of a text decides whether it is taken.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MOST_SHORT = {
 }
 MOST_LONG = {"pubmed": 6_000, "sotu": 2_500, "amazon-apis": 2_500, "google-apis": 2_500, "django": 2_000}
 MOST_OTHERS, MOST_LONG_OTHERS = 20_000, 3_000  # of each other source
-BOTH_WORDS, MOST_BOTH = 25, 40_000
+BOTH_WORDS, MOST_BOTH, MOST_WIDE = 25, 40_000, 100_000
 SENTENCE_WORDS = 5, 30
 
 
@@ -52,9 +53,9 @@ def choose(rows: Iterable[tuple[str, str]]) -> tuple[list[str], list[str]]:
 
 
 def divide(short: list[str]) -> tuple[list[str], list[str]]:
-    """The short texts for both teachers, and those for the first one alone."""
+    """The short texts for both teachers, and those for the first one alone. Some are for neither."""
     fit = [text for text in short if number_of(text) % 2 == 0 and len(text.split()) <= BOTH_WORDS]
-    both = sorted(fit, key=lambda text: hashlib.sha256(b"x" + text.encode()).digest())[:MOST_BOTH]
+    both = sorted(fit, key=lambda text: hashlib.sha256(b"x" + text.encode()).digest())[:MOST_WIDE]
     is_fit = set(fit)
     return both, [text for text in short if text not in is_fit]
 
@@ -73,9 +74,9 @@ def sentences_of(long: list[str]) -> list[str]:
 def files(rows: Rows) -> dict[str, list[str]]:
     """The texts of each file."""
     short, long = choose(rows)
-    both, one = divide(short)
+    wide, one = divide(short)
     ours = [text for source, text in rows if source in NAMES and len(text.split()) < LONG_WORDS]
-    return {"one": one, "both": both, "ours": ours, "long": [*long, *sentences_of(long)]}
+    return {"one": one, "both": wide[:MOST_BOTH], "wide": wide, "ours": ours, "long": [*long, *sentences_of(long)]}
 
 
 if __name__ == "__main__":
