@@ -19,7 +19,8 @@ from twinvec.engine.weights import pack_int8, read_weights
 from twinvec.files import new_file
 from twinvec.types import Array
 
-TRAINED_AS = "The weights are those of step"  # how the line of a card begins that tells of the training
+TRAINED_AS = "The weights are those of step"  # how the part of a card begins that tells of the training
+BEFORE = " The score is from before."  # at the end of the notes
 
 
 def mix(shares: Mapping[Path, float]) -> dict[str, Array]:
@@ -37,7 +38,7 @@ def mix(shares: Mapping[Path, float]) -> dict[str, Array]:
 
 
 def with_note(card: str, note: str) -> str:
-    """The card with a sentence on the mix after the one on the training.
+    """The card with a sentence on what became of the trained weights, after those that it has.
 
     >>> print(with_note("The weights are those of step 9.\\n\\n## Data", "Then they were mixed."))
     The weights are those of step 9.
@@ -45,11 +46,11 @@ def with_note(card: str, note: str) -> str:
     <BLANKLINE>
     ## Data
     """
-    lines = [
-        f"{line}\n{note} The score is from before." if line.startswith(TRAINED_AS) else line
-        for line in card.split("\n")
+    parts = [
+        f"{part.removesuffix(BEFORE)}\n{note}{BEFORE}" if part.startswith(TRAINED_AS) else part
+        for part in card.split("\n\n")
     ]
-    return "\n".join(lines)
+    return "\n\n".join(parts)
 
 
 def named(shares: Mapping[Path, float]) -> str:

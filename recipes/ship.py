@@ -35,9 +35,12 @@ TEACHERS = {
     "twinvec-mini": """The recipe above is that of the third stage; recipes/mini.toml and mini-second.toml are those
 before. The teachers were all-MiniLM-L6-v2, all-mpnet-base-v2 and granite-embedding-30m-english (all Apache-2.0), and
 gte-small (MIT).""",
-    "twinvec-static": "The teachers were all-MiniLM-L6-v2 and all-mpnet-base-v2, both licensed under Apache-2.0.",
+    "twinvec-static": """The recipe above is that of the second stage; recipes/static.toml is the one before, and
+recipes/static-vectors.toml that of the table it was joined with. The teachers were all-MiniLM-L6-v2, all-mpnet-base-v2
+and granite-embedding-30m-english (all Apache-2.0), and gte-small (MIT).""",
 }
-STAGE_BEFORE, ORIGIN = "twinvec-mini-second", "all-MiniLM-L6-v2"
+STAGES_BEFORE, ORIGIN = ("twinvec-mini-second", "twinvec-static-first"), "all-MiniLM-L6-v2"
+TEXTS = {"twinvec-mini": "texts", "twinvec-static": "static-texts", KOREAN_MODEL: "korean-texts"}
 LOG_EVERY = 10  # steps; the full log is large and adds little
 
 
@@ -54,10 +57,9 @@ def ship(trained: Path, record: dict[str, Any]) -> None:
             shutil.copytree(source, target / name)
         elif source.is_file():
             shutil.copyfile(source, target / name)
-    is_korean = trained.name == KOREAN_MODEL
-    text = korean_card(record) if is_korean else card(trained, record)
+    text = korean_card(record) if trained.name == KOREAN_MODEL else card(trained, record)
     (target / "README.md").write_text(text, encoding="utf-8")
-    copy_records(trained, "korean-texts" if is_korean else "texts", record)
+    copy_records(trained, TEXTS[trained.name], record)
 
 
 def copy_records(trained: Path, name: str, record: dict[str, Any]) -> None:
@@ -80,7 +82,8 @@ def card(trained: Path, record: dict[str, Any]) -> str:
         .read_text(encoding="utf-8")
         .replace("---\n", "---\nlanguage: en\nlicense: apache-2.0\n", 1)
     )
-    start = start.replace(f"base_model: {STAGE_BEFORE}", f"base_model: {ORIGIN}")
+    for stage in STAGES_BEFORE:
+        start = start.replace(f"base_model: {stage}\n", f"base_model: {ORIGIN}\n")
     start = start.replace(
         "`training/` holds this recipe, the log and the learning curve.", "The log is in docs/models."
     )

@@ -42,7 +42,7 @@ Rows = Sequence[Sequence[int]]
 class Settings:
     """The settings of a training."""
 
-    steps: int = 2_000
+    steps: int = 2_500
     n_english: int = 64
     n_pairs: int = 96
     n_others: int = 32
