@@ -7,7 +7,6 @@ import logging
 import shutil
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -336,14 +335,6 @@ def test_settings_of_other_engines_are_refused_or_said(folder, caplog):
             twinvec.load(folder, **setting)
     assert twinvec.load(folder, precision="int8").engine.precision == "float32"
     assert "has no effect" in caplog.text
-
-
-def test_training_does_not_start_from_a_table(folder):
-    pytest.importorskip("torch")
-    from twinvec.training.networks.start import start_folder
-
-    with pytest.raises(InputError, match="is a static model"):
-        start_folder(SimpleNamespace(start=str(folder)))
 
 
 def test_a_static_model_is_an_embedder(folder, static):
